@@ -4,8 +4,9 @@ A step is a call of a Python function, or of a C function such as ``open``, by w
 the calling thread: the compiler, imports, the standard library. Each trial runs in a forked
 child, where nothing has been compiled or imported yet. Run as a program, it reads trials from
 standard input, one ``SCENARIO FUNCTION KIND STEP...`` a line, and prints what went wrong in each,
-as JSON. Without a step it prints the site of each step. After that ``=STEP`` stands for the first
-step at the site of that one: its number is not the same in each process.
+as JSON. Without a step it prints the site of each step, or for the kind ``count`` how many there
+are. After that ``=STEP`` stands for the first step at the site of that one: its number is not the
+same in each process.
 """
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 from forked_programs import with_bytecode
@@ -402,11 +403,17 @@ def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
 
 def steps_of(name: str) -> list[Site]:
     """The site of each step of a first call."""
-    injection = Injection(0, "memory", record=True)
+    sites = without_fault(name, record=True).sites
+    assert sites is not None
+    return sites
+
+
+def without_fault(name: str, *, record: bool) -> Injection:
+    """What a first call in which no step fails has counted, or recorded, which takes longer."""
+    injection = Injection(0, "memory", record)
     fused, given = fuse(FUNCTIONS[name], on_reject="silent"), arguments(name)
     injection.run(lambda: fused(*given))
-    assert injection.sites is not None
-    return injection.sites
+    return injection
 
 
 def in_child(work: Callable[[Path], Any], cache: Path | None) -> Any:
@@ -453,7 +460,7 @@ def main() -> None:
                 for word in words
             ]
             answer = in_child(work_of(name, kind, steps), cache)
-            if not words:
+            if not words and kind in KINDS:
                 sites[scenario + name] = answer
                 answer = [*map(site_text, answer)]
             print(json.dumps(answer), flush=True)
@@ -490,6 +497,8 @@ def keeping_compiler(folder: Path) -> str:
 
 def work_of(name: str, kind: str, steps: list[int | Site]) -> Callable[[Path], Any]:
     """What the child does for a trial."""
+    if kind == "count":
+        return lambda place: without_fault(name, record=False).count
     if not steps:
         return lambda place: steps_of(name)
     return lambda place: first_calls(name, [Injection(step, kind) for step in steps], place)
@@ -518,13 +527,19 @@ class Trials:
             env=env,
         )
 
+    def count(self, scenario: str, name: str) -> int:
+        """How many steps a first call has."""
+        return cast("int", self._answer(scenario, name, "count"))
+
     def ask(self, *words: object) -> list[str]:
         """The answer to one trial."""
+        return cast("list[str]", self._answer(*words))
+
+    def _answer(self, *words: object) -> object:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(*words, file=self._process.stdin, flush=True)
-        answer: list[str] = json.loads(self._process.stdout.readline())
-        return answer
+        return json.loads(self._process.stdout.readline())
 
     def close(self) -> None:
         """End the process."""

@@ -50,7 +50,7 @@ from fault_injection import (
     keeping_compiler,
     site_of,
     site_text,
-    steps_of,
+    without_fault,
     work_of,
 )
 from forked_programs import with_bytecode
@@ -290,12 +290,12 @@ def count_steps(chosen: Choice, cache: Path | None, copy: Path) -> int:
     if cache is not None:
         shutil.copytree(cache, copy)
 
-    def steps(place: Path) -> Any:
+    def steps(place: Path) -> int:
         if chosen.state == "loaded":
             load()
-        return steps_of(chosen.name)
+        return without_fault(chosen.name, record=False).count
 
-    count = len(in_child(steps, cache and copy))
+    count: int = in_child(steps, cache and copy)
     shutil.rmtree(copy, ignore_errors=True)
     return count
 
