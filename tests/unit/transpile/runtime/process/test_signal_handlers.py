@@ -6,9 +6,10 @@ import os
 import signal
 import threading
 import tokenize
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,11 +21,14 @@ from targets.build import (
     private_folders,
     shared_library,
 )
+from targets.build.background_build import BackgroundBuild
 from targets.build.build_errors import is_from_signal_handler
 from transpile import fuse
 from transpile.frontend import source
 from transpile.runtime import compile_call
 from transpile.runtime.cache import disk_cache, recipe_format
+from transpile.runtime.process import compile_progress
+from transpile.runtime.process.background_compilation import BackgroundCompiler
 from transpile.types.result_types import result_type, type_error
 from transpile.types.value_types import ScalarType
 
@@ -177,3 +181,35 @@ def test_each_form_of_signal_handler(form: str) -> None:
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert not is_from_signal_handler(caught.value)
+
+
+@pytest.mark.parametrize("who", ["background build", "background compiler", "progress"])
+def test_a_runtime_error_of_a_signal_handler_is_not_taken_for_a_lack_of_threads(
+    who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = threading.Thread.start
+
+    def alarm(*args: Any) -> None:
+        raise RuntimeError("time is up")
+
+    def rings(thread: threading.Thread) -> None:
+        real(thread)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    def shows_progress() -> None:
+        with compile_progress.showing_progress(cast("Any", total), enabled=True):
+            pass
+
+    starts: dict[str, Callable[[], object]] = {
+        "background build": BackgroundBuild(lambda: None).start,
+        "background compiler": lambda: BackgroundCompiler().start(None, lambda: None),
+        "progress": shows_progress,
+    }
+    monkeypatch.setattr(threading.Thread, "start", rings)
+    monkeypatch.setattr(compile_progress, "_is_watched", lambda: True)
+    before = signal.signal(signal.SIGUSR1, alarm)
+    try:
+        with pytest.raises(RuntimeError, match="time is up"):
+            starts[who]()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
