@@ -80,16 +80,6 @@ static int take_row(const items *s, object *row, object *kind, int64_t count, ch
     return 1;
 }
 
-/* The result of the Python function with the argument `value`; None where it raises. */
-static object *call_with_one(object *function, object *value)
-{
-    object *args = capi.tuple(1), *made;
-    if (args) capi.hold(value), capi.set_item(args, 0, value);
-    if (args && (made = capi.call(function, args, 0))) return capi.drop(args), made;
-    if (args) capi.drop(args);
-    return capi.forget(), capi.hold(capi.none), capi.none;
-}
-
 /* take(value): a new array of the items of the list, or of the lists in it (two axes). For a list of floats:
  *
  *     [1.0, 2.0]    →    an array of float64;      [1.0, 2]    →    None
@@ -103,7 +93,7 @@ static object *take(object *self, object *const *args, intptr_t count)
     object *value = args[0], *row, *made;
     int64_t dims[NESTED] = {0, 0}, fits = 1;
     if (count != 1 || value->type != s->kinds[0]) return capi.hold(capi.none), capi.none;
-    if (s->share) return call_with_one(s->share, value);
+    if (s->share) return (made = call_with(s->share, 1, &value)) || !may_repeat() ? made : (capi.hold(capi.none), capi.none);
     dims[0] = lists.length(value);
     row = s->rank > 1 && dims[0] ? item_of(value, 0) : 0;
     if (row && row->type == s->kinds[1]) dims[1] = lists.length(row);

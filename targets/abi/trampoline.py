@@ -16,7 +16,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ..build.background_build import BackgroundBuild
-from ..build.build_errors import BuildError, NoCompiler
+from ..build.build_errors import BuildError, NoCompiler, is_from_signal_handler
 from ..build.shared_library import open_library
 from .object_layout import (
     dict_version_offset,
@@ -204,6 +204,11 @@ def bind_signals(function: int) -> None:
     _bind(function, [*map(_python_function, names)])
 
 
+def _is_repeatable(error: BaseException) -> bool:
+    """Whether Python may do again what has raised `error` in C, before the kernel ran."""
+    return isinstance(error, Exception) and not is_from_signal_handler(error)
+
+
 def _call_addresses() -> list[int]:
     """What `values.c` uses of Python's and NumPy's C API, in the order of its struct."""
     functions = (
@@ -212,11 +217,12 @@ def _call_addresses() -> list[int]:
         "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear", "PyErr_Occurred",
+        "PyErr_Fetch", "PyErr_NormalizeException", "PyException_SetTraceback",
         "PyErr_ExceptionMatches", "PyFunction_GetDefaults", "PyFunction_GetKwDefaults",
         "PyFunction_GetCode", "PyFunction_GetGlobals", "PyMethod_New",
     )
     return [
-        *map(id, (ModuleType, FunctionType, dict, False, None, tuple, Exception, MemoryError)),
+        *map(id, (ModuleType, FunctionType, dict, False, None, tuple, Exception, _is_repeatable)),
         *(id(str), id(type(np.dtype))),
         *map(_python_function, functions),
         *numpy_c_functions(),

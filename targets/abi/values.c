@@ -69,7 +69,7 @@ typedef struct {
 } call_spec;
 
 static struct {
-    object *module, *function, *dict, *untruth, *none, *tuples, *errors, *memory_error, *strings, *dtype_classes;
+    object *module, *function, *dict, *untruth, *none, *tuples, *errors, *repeatable, *strings, *dtype_classes;
     object *(*get)(object *, const object *);                 /* of a dict; borrowed */
     object *(*contents)(object *);                      /* of a cell; owned */
     object *(*attributes)(object *);                    /* of a module; borrowed */
@@ -87,7 +87,8 @@ static struct {
     void (*hold)(object *), (*drop)(object *);
     void (*restore)(object *, object *, object *), (*forget)(void);
     object *(*raised)(void);                            /* PyErr_Occurred */
-    int (*matches)(object *);                           /* PyErr_ExceptionMatches */
+    void (*fetch)(object **, object **, object **), (*normalize)(object **, object **, object **);
+    int (*set_trace)(object *, object *), (*matches)(object *);     /* PyException_SetTraceback, PyErr_ExceptionMatches */
     object *(*defaults)(object *), *(*named_defaults)(object *);    /* PyFunction_GetDefaults, PyFunction_GetKwDefaults */
     object *(*code)(object *), *(*globals)(object *);   /* of a function; borrowed */
     object *(*method)(object *, object *);              /* PyMethod_New */
@@ -96,6 +97,37 @@ static struct {
     object *(*resize)(object *, const shape *, int, int);
     intptr_t version_offset;                            /* of the version of a dict, which each change replaces; 0: it has none */
 } capi;
+
+/* The result of a Python function called with these objects. */
+static object *call_with(object *function, int64_t count, object *const *given)
+{
+    object *args = capi.tuple(count), *answer;
+    if (!args) return 0;
+    for (int i = 0; i < count; i++) capi.hold(given[i]), capi.set_item(args, i, given[i]);
+    answer = capi.call(function, args, 0);
+    capi.drop(args);
+    return answer;
+}
+
+/* Whether Python must do what has failed: there is no exception, or one that is forgotten, since Python will raise it again, or
+ * succeed, as where there is no memory for copies. Else it stays: a signal handler has raised, such as that of Ctrl-C, which is called
+ * once. The Python function `repeatable` decides. */
+static int may_repeat(void)
+{
+    object *class, *error, *trace;
+    if (!capi.raised()) return 1;
+    capi.fetch(&class, &error, &trace);
+    capi.normalize(&class, &error, &trace);
+    if (trace) capi.set_trace(error, trace);
+    object *answer = call_with(capi.repeatable, 1, &error);
+    int may = answer ? answer == py.truth : capi.matches(capi.errors);     /* no answer: there is no stack for it, or Ctrl-C */
+    if (answer && !may) return capi.drop(answer), capi.restore(class, error, trace), 0;
+    if (answer) capi.drop(answer);
+    else if (may) capi.forget();
+    capi.drop(class), capi.drop(error);
+    if (trace) capi.drop(trace);
+    return may;
+}
 
 /* Whether `given` is the object `wanted`, or an equal one that is a str, an int or a dtype: to compare these runs no code of the user. */
 static int is_object(object *given, object *wanted)

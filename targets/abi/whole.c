@@ -73,17 +73,6 @@ static int store_lists(const call_spec *w, object **given)
     return 1;
 }
 
-/* The result of a Python function called with these objects. */
-static object *call_with(object *function, int64_t count, object *const *given)
-{
-    object *args = capi.tuple(count), *answer;
-    if (!args) return 0;
-    for (int i = 0; i < count; i++) capi.hold(given[i]), capi.set_item(args, i, given[i]);
-    answer = capi.call(function, args, 0);
-    capi.drop(args);
-    return answer;
-}
-
 /* After a non-zero status of the kernel: 1 if its result is valid all the same. Else 0; `out` is then the result of the function
  * that served the call instead, or NULL with an exception. That function is given `args` and `named` as the caller wrote them, since it
  * takes keyword-only parameters by name. In this order:
@@ -166,15 +155,6 @@ static int take_snapshot(const call_spec *w, object **given, object **saved)
     return *saved != 0;
 }
 
-/* Whether Python must do what has failed: there is no exception, or one of that class, which is forgotten, since Python will raise
- * it again. Else it stays: a signal handler has raised, such as that of Ctrl-C, which is called once. */
-static int may_repeat(object *class)
-{
-    if (capi.raised() && !capi.matches(class)) return 0;
-    capi.forget();
-    return 1;
-}
-
 /* Performs one call: `given` are its arguments `args` and `named`, bound to the parameters; `out` gets the result. For a function
  * that returns a new array as long as `x`:
  *
@@ -204,7 +184,7 @@ static int perform(const call_spec *w, object **given, object *args, object *nam
     int64_t extent = 0, fits = 1;
     int held = guarded_names_hold(w) ? compute_values(w, given) : -1;       /* 1, 2; `held`: objects to be dropped at the end */
     *out = 0;
-    if (held < 0) return !may_repeat(capi.errors);
+    if (held < 0) return !may_repeat();
     for (int i = 0; i < w->constant_count; i++) fits &= is_object(given[w->constants[i].place], w->constants[i].expected);    /* 3 */
     fits &= lists_are_distinct(w, given);
     for (int i = 0; fits && i < w->param_count; i++) {                      /* 4 */
@@ -217,8 +197,8 @@ static int perform(const call_spec *w, object **given, object *args, object *nam
     }
     object *saved = 0;
     int has_failed = 0;                                                     /* with an exception that stays; 5, 6 */
-    if (fits && w->needs_quiet && !is_quiet()) has_failed = !may_repeat(capi.errors), fits = 0;
-    if (fits && !take_snapshot(w, given, &saved)) has_failed = !may_repeat(capi.memory_error), fits = 0;
+    if (fits && w->needs_quiet && !is_quiet()) has_failed = !may_repeat(), fits = 0;
+    if (fits && !take_snapshot(w, given, &saved)) has_failed = !may_repeat(), fits = 0;
     if (fits) {
         if (take_context) take_context();
         void *thread = extent > MAX_EXTENT_WITH_GIL ? py.release() : 0;     /* other Python threads run meanwhile */

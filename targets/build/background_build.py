@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from .build_errors import suppress_failures
 from .compiler_threads import close_gate, open_gate, threads_in_compiler
 
 __all__ = ["BackgroundBuild", "wait_for_builds"]
@@ -35,7 +36,7 @@ class BackgroundBuild:
         if not self.threads:
             thread = threading.Thread(target=self._run, daemon=True)
             self.threads.append(thread)  # first: `start` may fail when the thread runs already
-            with suppress(RuntimeError):  # there may be no more threads
+            with suppress_failures(RuntimeError):  # there may be no more threads
                 thread.start()
 
     def is_running(self) -> bool:
@@ -57,7 +58,7 @@ class BackgroundBuild:
         started.
         """
         for thread in self.threads:
-            with suppress(RuntimeError):
+            with suppress_failures(RuntimeError):
                 thread.join(seconds)
 
     def _run(self) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -60,10 +61,14 @@ _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR)
 """The errors that may be gone when the same is tried again."""
 
 _TEXTS = (
-    "No space left", "memory exhausted", "annot allocate memory", "out of memory",
-    "Too many open files", "temporarily unavailable", "Disk quota exceeded",
+    "(?m)No space left|memory exhausted|annot allocate memory|out of memory|Too many open files"
+    "|: Error 24$|temporarily unavailable|Disk quota exceeded|File too large|File size limit"
+    "|(Hangup|Interrupt|Killed|Terminated) signal terminated|terminated with signal (1|2|9|15)\\b"
+    "|unable to execute command: (Hangup|Interrupt|Killed|Terminated)"
 )
-"""What compilers and loaders say of the state of the system."""
+"""What compilers and loaders say of the state of the system, as a regular expression. A driver such
+as ``cc`` also says which signal has ended a program that it had started: another process has sent
+it, or the system, for lack of memory."""
 
 
 def is_system_fault(error: OSError) -> bool:
@@ -81,13 +86,22 @@ def is_from_signal_handler(error: BaseException) -> bool:
     if module is None:
         return False
     current = map(module.getsignal, module.valid_signals())
-    handlers = {getattr(handler, "__code__", None) for handler in current} - {None}
+    handlers = {*map(_code_of, current)} - {None}
     step = error.__traceback__
     while step is not None:
         if step.tb_frame.f_code in handlers:
             return True
         step = step.tb_next
     return False
+
+
+def _code_of(handler: object) -> object:
+    """The code of a signal handler: a function, a method, `functools.partial` of one, or an object
+    with ``__call__``; None of ``SIG_DFL`` and the like.
+    """
+    handler = getattr(handler, "func", handler)
+    method = getattr(type(handler), "__call__", None)  # noqa: B004 (not whether it is there)
+    return getattr(handler, "__code__", None) or getattr(method, "__code__", None)
 
 
 def failures(*kinds: type[_E]) -> tuple[type[_E], ...]:
@@ -119,5 +133,7 @@ class suppress_failures(suppress):
 
 
 def tells_of_fault(output: str) -> bool:
-    """Whether a compiler or loader says that it lacked memory, disk space or descriptors."""
-    return any(text in output for text in _TEXTS)
+    """Whether a compiler or loader says that it lacked memory, disk space or descriptors, or that
+    one of its programs was killed.
+    """
+    return re.search(_TEXTS, output) is not None

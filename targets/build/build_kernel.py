@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from ..isa.cpu_features import features
-from .build_errors import wrong_target
+from .build_errors import failures, wrong_target
 from .c_compiler import (
     BuildError,
     Compiler,
@@ -202,7 +202,7 @@ def _scratch_path(name: str) -> Iterator[str]:
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(private_folder())
-        except OSError as error:
+        except failures(OSError) as error:
             message = f"there is no directory for temporary files: {error}"
             raise BuildError(message, is_fault=True) from error
         yield os.path.join(folder, name)

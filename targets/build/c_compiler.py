@@ -184,8 +184,7 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
         _timed_out.add(compiler.command)
         raise BuildError(f"{compiler.name} did not finish in {TIMEOUT:g} s") from None
     except failures(OSError) as error:
-        reason = error.strerror or error
-        message = f"{compiler.command[0]} does not run: {reason}"
+        message = f"{compiler.command[0]} does not run: {_reason(error)}"
         raise BuildError(message, is_fault=is_system_fault(error)) from error
     if code != 0:  # negative: minus the number of a signal
         outcome = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
@@ -199,6 +198,11 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
     if not is_written:
         message = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
         raise BuildError(message, output)
+
+
+def _reason(error: OSError) -> object:
+    """What the system says, without the path."""
+    return error.strerror or error
 
 
 _SENT_SIGNALS = (1, 2, 9, 15)
@@ -215,13 +219,17 @@ _timed_out: set[tuple[str, ...]] = set()
 
 def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[int, str]:
     """Run `command` on the C text `source`, with `folder` for its files. Returns the exit code and
-    the first `OUTPUT_BYTES` of its messages. Raises OSError, and _TimedOut after `TIMEOUT`.
+    the first `OUTPUT_BYTES` of its messages. Raises BuildError where the text cannot be written,
+    OSError where the command does not run, and _TimedOut after `TIMEOUT`.
     """
     import subprocess
 
     path = os.path.join(folder, "source.c")
-    with open(path, "w", encoding="utf-8") as text:
-        text.write(source)
+    try:
+        with open(path, "w", encoding="utf-8") as text:
+            text.write(source)
+    except failures(OSError) as error:  # a full disk, say
+        raise BuildError(f"{path} cannot be written: {_reason(error)}", is_fault=True) from error
     deadline = time.monotonic() + TIMEOUT
     _register_end()
     pipe, process = [*os.pipe()], None
@@ -230,7 +238,7 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
             process = _started(command, text_in, pipe[1], folder)
         os.close(pipe.pop())  # what is written ends when the compiler has closed its end
         with in_compiler():
-            output = _read_until(pipe[0], deadline)
+            output = _read_until(pipe[0], process, deadline)
             process.wait(max(0.0, deadline - time.monotonic()))
     except BaseException as error:
         if process is not None:
@@ -312,27 +320,49 @@ def _end(process: Popen[bytes]) -> None:
     process.wait()
 
 
-def _read_until(handle: int, deadline: float) -> bytes:
-    """The first `OUTPUT_BYTES` that come through a pipe before it is closed; the rest is dropped.
-    Raises _TimedOut at `deadline`.
+def _read_until(handle: int, process: Popen[bytes], deadline: float) -> bytes:
+    """The first `OUTPUT_BYTES` that come through a pipe until it is closed; the rest is dropped.
+    After the compiler has ended, only what is in the pipe already: a server that it has started, as
+    some compiler caches do, may hold the pipe open. Raises _TimedOut at `deadline`.
     """
     import select
 
     poll = select.poll()
     poll.register(handle, select.POLLIN)
-    kept = b""
+    kept, has_ended = b"", False
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             raise _TimedOut
-        if poll.poll(1000 * left):
+        if poll.poll(0 if has_ended else 1000 * min(left, _LOOK_INTERVAL)):
             part = os.read(handle, 1 << 16)
             if not part:
                 return kept
             kept += part[: OUTPUT_BYTES - len(kept)]
+        elif has_ended:
+            return kept
+        else:
+            has_ended = process.poll() is not None
+
+
+_LOOK_INTERVAL = 0.25
+"""Seconds without output, after which it is looked whether the compiler has ended."""
 
 
 def _first_lines(output: str) -> str:
-    """A colon and the first eight lines of the output that are not blank; empty: there are none."""
+    """A colon and the first eight lines of the output that are not blank, as they can be shown: of
+    each the first `_LINE_LENGTH` characters, control characters replaced. Empty: there are none.
+    """
     nonblank = [line for line in output.splitlines() if line.strip()][:8]
-    return ":\n" + "\n".join(nonblank) if nonblank else ""
+    return ":\n" + "\n".join(map(_shown, nonblank)) if nonblank else ""
+
+
+_LINE_LENGTH = 500
+"""Characters of a line of a compiler that a message has; a path may take half of them."""
+
+
+def _shown(line: str) -> str:
+    """The line without control characters, which a terminal would obey, cut if it is long."""
+    text = line.expandtabs()
+    cut = text if len(text) <= _LINE_LENGTH else text[:_LINE_LENGTH] + " …"
+    return "".join(c if c.isprintable() else "\ufffd" for c in cut)

@@ -101,13 +101,23 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> str:
     exist; `publish` makes it.
     """
     if chosen := environ.get("TRANSPILE_CACHE"):
-        return os.path.join(os.path.abspath(chosen), _OWN_FOLDER)
+        return os.path.join(_absolute(chosen), _OWN_FOLDER)
     base = environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):  # as its specification says
         base = os.path.join(os.path.expanduser("~"), ".cache")
         if not os.path.isabs(base):  # no home directory: an unwritable path
             base = os.path.join(os.devnull, ".cache")
     return os.path.join(os.path.abspath(base), "transpile", _OWN_FOLDER)
+
+
+def _absolute(path: str) -> str:
+    """The absolute path; as it is, if it is relative and the working directory has been removed:
+    there is no folder at such a path, and none can be made.
+    """
+    try:
+        return os.path.abspath(path)
+    except failures(FileNotFoundError):
+        return path
 
 
 def cache_info() -> CacheInfo:
@@ -335,7 +345,7 @@ def publish_privately(body: bytes, file: str) -> str:
         path = _private_dir()
         with _opened(path) as folder:
             _write_atomically(body, folder, file)
-    except OSError as error:
+    except failures(OSError) as error:
         raise BuildError(f"there is no room for the object: {error}", is_fault=True) from error
     return os.path.join(path, file)
 

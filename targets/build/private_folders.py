@@ -11,12 +11,14 @@ import atexit
 import os
 import re
 import stat
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from .build_errors import suppress_failures
+from .build_errors import is_from_signal_handler, suppress_failures
 from .trusted_files import open_file, open_folder, write_file
 
 __all__ = ["make_private_folder", "private_folder", "remove_abandoned", "remove_private_folder"]
@@ -83,13 +85,22 @@ def _remove(path: str) -> None:
     """Remove a private folder, and give its lock back."""
     from shutil import rmtree
 
-    rmtree(path, ignore_errors=True)
-    if os.path.lexists(path):  # a MemoryError is ignored as well
-        rmtree(path, ignore_errors=True)
+    told: dict[str, Any] = {"onexc" if sys.version_info >= (3, 12) else "onerror": _pass_over}
+    rmtree(path, **told)
+    if os.path.lexists(path):  # a MemoryError is passed over as well
+        rmtree(path, **told)
     _own.discard((os.getpid(), path))
     handle = _locks.pop(path, None)
     if handle is not None:
         os.close(handle)
+
+
+def _pass_over(function: object, path: str, error: Any) -> None:
+    """What `rmtree` does for an exception, or for what `sys.exc_info` gives before Python 3.12:
+    nothing, unless a signal handler has raised it."""
+    raised = error[1] if isinstance(error, tuple) else error
+    if is_from_signal_handler(raised):
+        raise raised
 
 
 @atexit.register

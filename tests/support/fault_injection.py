@@ -4,8 +4,9 @@ A step is a call of a Python function, or of a C function such as ``open``, by w
 the calling thread: the compiler, imports, the standard library. Each trial runs in a forked
 child, where nothing has been compiled or imported yet. Run as a program, it reads trials from
 standard input, one ``SCENARIO FUNCTION KIND STEP...`` a line, and prints what went wrong in each,
-as JSON. Without a step it prints the site of each step. After that ``=STEP`` stands for the first
-step at the site of that one: its number is not the same in each process.
+as JSON. Without a step it prints the site of each step, or for the kind ``count`` how many there
+are. After that ``=STEP`` stands for the first step at the site of that one: its number is not the
+same in each process.
 """
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ import gc
 import inspect
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +26,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 from forked_programs import with_bytecode
@@ -44,16 +47,28 @@ def ring(*args: object) -> NoReturn:
     raise Alarm("time is up")
 
 
+class Expired(Exception):
+    """What another signal handler of the user raises: no error of the system."""
+
+
+def expire(*args: object) -> NoReturn:
+    """Another signal handler."""
+    raise Expired
+
+
 KINDS: dict[str, Callable[[], BaseException]] = {
     "memory": MemoryError,
     "files": lambda: OSError(24, "Too many open files"),
     "recursion": lambda: RecursionError("maximum recursion depth exceeded"),
     "interrupt": KeyboardInterrupt,
     "alarm": ring,
+    "expired": expire,
 }
 """The exceptions that a step raises. Those of `SIGNALS` must reach the caller."""
 
-SIGNALS: dict[str, type[BaseException]] = {"interrupt": KeyboardInterrupt, "alarm": Alarm}
+SIGNALS: dict[str, type[BaseException]] = {
+    "interrupt": KeyboardInterrupt, "alarm": Alarm, "expired": Expired,
+}
 
 CANNOT_FAIL = {
     "close", "release", "closerange", "__exit__", "unlink", "rmdir", "remove", "killpg", "kill",
@@ -227,15 +242,12 @@ def is_of_call(frame: Any) -> bool:
 
 
 class Injection:
-    """A profile function that raises at one step, and can record all of them.
-
-    ``has_raised``: whether it has raised; ``is_dropped``: in Python's own code for imports, which
-    passes over each OSError where it looks for bytecode.
-    """
+    """A profile function that raises at one step, and can record all of them. ``error``: what it
+    has raised."""
 
     def __init__(self, step: int | Site, kind: str, record: bool = False) -> None:
         self.count, self._step, self.kind = 0, step, kind
-        self.has_raised = self.is_dropped = False
+        self.error: BaseException | None = None
         self.sites: list[str] | None = [] if record else None
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
@@ -259,9 +271,30 @@ class Injection:
         else:
             is_it = step == self.count
         if is_it:
-            self._step, self.has_raised = 0, True
-            self.is_dropped = "importlib._bootstrap_external" in file
+            self._step = 0
+            self.fail()
+
+    def fail(self) -> NoReturn:
+        """Raise the exception."""
+        try:
             raise KINDS[self.kind]()
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def is_dropped(self) -> bool:
+        """Whether Python's own code has caught the exception while it imported a module: the code
+        for imports passes over each OSError where it looks for bytecode, and so do some modules of
+        the standard library. It was caught by the frame in which its traceback begins.
+        """
+        assert self.error is not None
+        assert self.error.__traceback__ is not None
+        frame: Any = self.error.__traceback__.tb_frame
+        while frame is not None and not frame.f_code.co_filename.startswith(_COMPILER):
+            if "importlib" in frame.f_code.co_filename:
+                return True
+            frame = frame.f_back
+        return False
 
     def run(self, function: Callable[[], Any]) -> Any:
         """``function()`` under this profile function, which is removed when it has raised."""
@@ -289,6 +322,7 @@ def first_calls(name: str, injections: Sequence[Injection], place: Path) -> list
     expected = outcome(FUNCTIONS[name], name)
     fused = fuse(FUNCTIONS[name], on_reject="silent")
     signal.signal(signal.SIGUSR1, ring)
+    signal.signal(signal.SIGUSR2, expire)
     sys.unraisablehook = note_unraisable
     filters, files, faults = warnings.filters, descriptors(), []
     with warnings.catch_warnings(record=True) as seen:
@@ -331,11 +365,14 @@ def failing_call(
     try:
         got = injection.run(lambda: fused(*given)), *given
     except tuple(SIGNALS.values()) as error:
+        injection.error = None
         return "" if type(error) is SIGNALS.get(injection.kind) else repr(error)
     except BaseException:
         return "a call: " + traceback.format_exc()
-    is_lost = injection.has_raised and injection.kind in SIGNALS and not UNRAISABLE
-    if is_lost and not (injection.is_dropped and issubclass(SIGNALS[injection.kind], OSError)):
+    is_raised = injection.error is not None and injection.kind in SIGNALS
+    is_lost = is_raised and not UNRAISABLE and not injection.is_dropped()
+    injection.error = None  # it keeps alive what its frames have opened
+    if is_lost:
         return "a call: the exception of a signal is lost"
     return "" if same(got, expected) else "a call: a wrong answer"
 
@@ -366,11 +403,17 @@ def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
 
 def steps_of(name: str) -> list[Site]:
     """The site of each step of a first call."""
-    injection = Injection(0, "memory", record=True)
+    sites = without_fault(name, record=True).sites
+    assert sites is not None
+    return sites
+
+
+def without_fault(name: str, *, record: bool) -> Injection:
+    """What a first call in which no step fails has counted, or recorded, which takes longer."""
+    injection = Injection(0, "memory", record)
     fused, given = fuse(FUNCTIONS[name], on_reject="silent"), arguments(name)
     injection.run(lambda: fused(*given))
-    assert injection.sites is not None
-    return injection.sites
+    return injection
 
 
 def in_child(work: Callable[[Path], Any], cache: Path | None) -> Any:
@@ -417,14 +460,45 @@ def main() -> None:
                 for word in words
             ]
             answer = in_child(work_of(name, kind, steps), cache)
-            if not words:
+            if not words and kind in KINDS:
                 sites[scenario + name] = answer
                 answer = [*map(site_text, answer)]
             print(json.dumps(answer), flush=True)
 
 
+KEEPING_COMPILER = """#!/bin/sh
+# cc -x c - -o FILE FLAGS...: as {real}, whose result for each source is kept
+key=$(sha256sum "$TMPDIR/source.c")
+kept={folder}/${{key%% *}}
+if ! [ -e "$kept" ]; then
+    {real} "$@" || exit
+    cp "$5" "$kept.$$" && mv "$kept.$$" "$kept"
+    exit
+fi
+exec cp "$kept" "$5"
+"""
+"""Flags follow from the source, in one run of this tool."""
+
+
+def keeping_compiler(folder: Path) -> str:
+    """A ``PATH`` on which ``cc`` is one that keeps its results in a folder."""
+    kept, programs = folder / "kept", folder / "programs"
+    kept.mkdir()
+    programs.mkdir()
+    real = shutil.which("cc")
+    assert real is not None, "no C compiler"
+    program = programs / "cc"
+    program.write_text(
+        KEEPING_COMPILER.format(real=shlex.quote(real), folder=shlex.quote(str(kept)))
+    )
+    program.chmod(0o755)
+    return os.pathsep.join([str(programs), os.environ["PATH"]])
+
+
 def work_of(name: str, kind: str, steps: list[int | Site]) -> Callable[[Path], Any]:
     """What the child does for a trial."""
+    if kind == "count":
+        return lambda place: without_fault(name, record=False).count
     if not steps:
         return lambda place: steps_of(name)
     return lambda place: first_calls(name, [Injection(step, kind) for step in steps], place)
@@ -440,21 +514,32 @@ def environment() -> dict[str, str]:
 
 
 class Trials:
-    """Runs trials in a process of this module."""
+    """Runs trials in a process of this module. ``kept``: the results of the C compiler are kept in
+    this folder, by its input.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Path | None = None) -> None:
+        env = with_bytecode(environment())
+        if kept is not None:
+            env["PATH"] = keeping_compiler(kept)
         self._process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=with_bytecode(environment()),
+            env=env,
         )
+
+    def count(self, scenario: str, name: str) -> int:
+        """How many steps a first call has."""
+        return cast("int", self._answer(scenario, name, "count"))
 
     def ask(self, *words: object) -> list[str]:
         """The answer to one trial."""
+        return cast("list[str]", self._answer(*words))
+
+    def _answer(self, *words: object) -> object:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(*words, file=self._process.stdin, flush=True)
-        answer: list[str] = json.loads(self._process.stdout.readline())
-        return answer
+        return json.loads(self._process.stdout.readline())
 
     def close(self) -> None:
         """End the process."""

@@ -23,7 +23,6 @@ import os
 import pkgutil
 import random
 import re
-import shlex
 import shutil
 import signal
 import sys
@@ -48,9 +47,10 @@ from fault_injection import (
     environment,
     first_calls,
     in_child,
+    keeping_compiler,
     site_of,
     site_text,
-    steps_of,
+    without_fault,
     work_of,
 )
 from forked_programs import with_bytecode
@@ -65,20 +65,6 @@ STATES = {
 
 Key: TypeAlias = "tuple[str, str, str]"
 """Whether the cache is warm or cold, a site, and a kind."""
-
-KEEPING_COMPILER = """#!/bin/sh
-# cc -x c - -o FILE FLAGS...: as {real}, whose result for each source is kept
-key=$(sha256sum "$TMPDIR/source.c")
-kept={folder}/${{key%% *}}
-if ! [ -e "$kept" ]; then
-    {real} "$@" || exit
-    cp "$5" "$kept.$$" && mv "$kept.$$" "$kept"
-    exit
-fi
-exec cp "$kept" "$5"
-"""
-"""Flags follow from the source, in one run of this tool."""
-
 
 class Place:
     """Folders of a call, which a trial changes, and which are put back."""
@@ -172,8 +158,8 @@ class Walk(Injection):
         if pid == 0:
             os.getpid = lambda: own
             signal.alarm(SECONDS)
-            self.trial, self.kind, self.has_raised = report, kind, True
-            raise KINDS[kind]()
+            self.trial, self.kind = report, kind
+            self.fail()
         _, status = os.waitpid(pid, 0)
         place.restore()
         said = report.with_name("stderr").read_text()
@@ -270,21 +256,6 @@ def build_common() -> None:
     thread_pool._build()
 
 
-def keeping_compiler(folder: Path) -> str:
-    """A path on which ``cc`` is one that keeps its results in a folder."""
-    kept, programs = folder / "kept", folder / "programs"
-    kept.mkdir()
-    programs.mkdir()
-    real = shutil.which("cc")
-    assert real is not None, "no C compiler"
-    program = programs / "cc"
-    program.write_text(
-        KEEPING_COMPILER.format(real=shlex.quote(real), folder=shlex.quote(str(kept)))
-    )
-    program.chmod(0o755)
-    return os.pathsep.join([str(programs), os.environ["PATH"]])
-
-
 def trials(
     chosen: Choice, cache: Path | None, path: str
 ) -> Iterator[tuple[Any, str, list[str]]]:
@@ -319,12 +290,12 @@ def count_steps(chosen: Choice, cache: Path | None, copy: Path) -> int:
     if cache is not None:
         shutil.copytree(cache, copy)
 
-    def steps(place: Path) -> Any:
+    def steps(place: Path) -> int:
         if chosen.state == "loaded":
             load()
-        return steps_of(chosen.name)
+        return without_fault(chosen.name, record=False).count
 
-    count = len(in_child(steps, cache and copy))
+    count: int = in_child(steps, cache and copy)
     shutil.rmtree(copy, ignore_errors=True)
     return count
 

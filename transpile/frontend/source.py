@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import os
 import sys
 import textwrap
 import tokenize
@@ -30,7 +31,7 @@ from .suppress_warnings import suppress_warnings
 
 __all__ = [
     "Source", "read_source", "read_functions", "read_text", "remember_text", "is_within",
-    "source_to_compile", "span_of",
+    "source_to_compile", "span_of", "lines_of",
 ]
 
 
@@ -117,8 +118,8 @@ def read_source(fn: Callable[..., Any]) -> Source:
     1. A function that the compiler generated is in no file: `remember_text` has kept its source.
     2. Refused are objects without a ``def`` of their own (builtins have no Python code, a lambda is
        a part of a line), and async functions, whose calls return coroutines.
-    3. `_text_of` gives the text, after ``checkcache`` has dropped a file that was edited. If the
-       function was read from this same text before, the source found then is returned.
+    3. `lines_of` gives the text, anew where the file was edited. If the function was read from this
+       same text before, the source found then is returned.
     4. `_definition_at` parses the ``def`` that begins at the first line of the code object.
     5. `compiles_to` compares that ``def`` with the bytecode, since the file may have been edited
        after `fn` was defined: what is compiled must be what Python would run.
@@ -142,8 +143,7 @@ def read_source(fn: Callable[..., Any]) -> Source:
             f"`{fn.__name__}` is an async function",
             help="move its loops to a `def` of their own, and decorate that",
         ))
-    linecache.checkcache(code.co_filename)
-    text = _text_of(fn)
+    text = lines_of(fn)
     read = _read.get(fn)
     if read is not None and read.text is text and read.code is code:
         return replace(read.source, tree=copy_tree(read.source.tree), function=fn)
@@ -173,22 +173,45 @@ def read_source(fn: Callable[..., Any]) -> Source:
     return replace(source, function=fn)
 
 
-def _text_of(fn: types.FunctionType) -> list[str]:
-    """The lines of the text from which `fn` was compiled, by `linecache`: of a file; of a cell of a
-    notebook, which IPython registers there; or what the ``__loader__`` of its globals gives.
-    Empty for ``exec`` of a plain string.
+def lines_of(fn: types.FunctionType) -> list[str]:
+    """The lines of the text from which `fn` was compiled, as they are now: of a file; of a cell of
+    a notebook, which IPython registers in `linecache`; or what the ``__loader__`` of its globals
+    gives. Empty for ``exec`` of a plain string. The same list as before, unless the file was
+    edited.
 
-    Raises OSError or MemoryError if the file is there and cannot be read now.
+    A file is read here, and put into the cache of `linecache`, whose own functions pass over each
+    OSError: for lack of descriptors, or of a signal handler. Raises OSError or MemoryError if the
+    file is there and cannot be read now.
     """
     path = fn.__code__.co_filename
-    lines = linecache.getlines(path, fn.__globals__)
-    if lines:
+    size, changed, lines, _ = _cached_lines(path)
+    if size is not None and changed is None:  # from no file
         return lines
     with suppress(PermissionError):
         if is_file(path):
-            with open(path, "rb") as file:  # linecache drops the error
-                file.read()
-            return linecache.getlines(path, fn.__globals__)
+            status = os.stat(path)
+            if (size, changed) != (status.st_size, status.st_mtime):
+                lines = _read_lines(path)
+                linecache.cache[path] = status.st_size, status.st_mtime, lines, path
+            return lines
+    linecache.checkcache(path)
+    return linecache.getlines(path, fn.__globals__)
+
+
+def _cached_lines(path: str) -> tuple[int | None, float | None, list[str], str]:
+    """What `linecache` has for a path: the size and time of the file, its lines, and where it is.
+    Without a time: what is from no file, and stays. Without a size: nothing.
+    """
+    known: Any = linecache.cache.get(path, ())
+    return known if len(known) == 4 else (None, None, [], path)  # else how to load it
+
+
+def _read_lines(path: str) -> list[str]:
+    """The lines of a Python file, each of which ends with a newline; empty if it is not in the
+    encoding that it declares. Raises OSError.
+    """
+    with suppress(SyntaxError, UnicodeDecodeError), tokenize.open(path) as file:
+        return [line if line.endswith("\n") else line + "\n" for line in file]
     return []
 
 
@@ -198,7 +221,7 @@ def _text_of_lambda(fn: types.FunctionType) -> str | None:
     found.
     """
     code = fn.__code__
-    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    lines = lines_of(fn)
     try:
         with suppress_warnings():
             module = ast.parse("".join(lines))

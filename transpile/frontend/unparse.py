@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ast
 
+from targets.build.build_errors import failures
+
 from .ast_walk import same_tree
 from .core_nodes import with_plain_nodes
 from .suppress_warnings import suppress_warnings
@@ -29,7 +31,7 @@ def _astor(tree: ast.AST) -> str | None:
             import astor
 
             return str(astor.to_source(tree))
-        except Exception:  # whatever astor dislikes, ast.unparse prints
+        except failures(Exception):  # whatever astor dislikes, ast.unparse prints
             return None
 
 

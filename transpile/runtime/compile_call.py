@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from targets.abi.trampoline import build_in_background
-from targets.build.build_errors import BuildError, NoCompiler
+from targets.build.build_errors import BuildError, NoCompiler, is_from_signal_handler
 
 from .. import knobs
 from ..diagnostics import Refused, Rejection
@@ -113,8 +113,11 @@ def rejection_of(error: Exception) -> Rejection:
     - any other exception is a bug of this package. It is logged with its traceback, and Python
       serves the calls as after a refusal.
 
-    Faults of the process, such as no memory, do not come here (`Faults.should_retry`).
+    Faults of the process, such as no memory, do not come here (`Faults.should_retry`). Raises the
+    exception again if a signal handler has raised it.
     """
+    if is_from_signal_handler(error):
+        raise error
     match error:
         case Refused():
             return error.rejection

@@ -19,6 +19,7 @@ from loopir.ir_interpreter import run_kernel
 from loopir.nodes import Kernel
 from targets.abi.portable_call import complex_as_floats
 from targets.abi.sequence_conversion import shared_array
+from targets.build.build_errors import failures
 
 from ..errors import FuseError, call_signature_text, source_location
 from ..frontend.suppress_warnings import suppress_warnings
@@ -89,7 +90,7 @@ def run_and_compare(function: FunctionType, values: Arguments, chosen: Callable[
     try:
         with suppress_warnings():  # the compiled call shows them
             expected_result = call_with_values(function, code, copies)
-    except Exception:
+    except failures(Exception):
         return call_with_values(chosen, code, values)
     result = call_with_values(chosen, code, values)
     pairs = [("the result", result, expected_result)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from dataclasses import field
 from inspect import CO_VARKEYWORDS
 from types import CellType, FunctionType
@@ -21,6 +20,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 from targets.abi.inline_cache import ArgumentKey, CacheRow, size_of_call
+from targets.build.build_errors import suppress_failures
 
 from ..errors import NO_COMPILER
 from ..frontend.bytecode_check import nested_codes
@@ -219,7 +219,7 @@ class Specialization:
 
         def note(error: Exception) -> None:
             """Note the exception that `function` has raised."""
-            with suppress(Exception):  # whatever went wrong, the caller gets its exception
+            with suppress_failures(Exception):  # whatever went wrong, the caller gets its exception
                 from ..report.replay_exceptions import replay_exception
 
                 raised = replay_exception(function, code, error)
@@ -595,6 +595,6 @@ def captured_values(function: FunctionType) -> dict[str, object]:
     """What the closure cells of `function` contain, by name; without the empty ones."""
     values = dict[str, object]()
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # not bound yet
+        with suppress_failures(ValueError):  # not bound yet
             values[name] = cell.cell_contents
     return values

@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from targets.build.build_errors import failures
+
 __all__ = [
     "COPIED_PARTS", "GeneratorState", "uses_fma", "generator_family", "store_pending_gaussian",
     "state_templates", "locked", "state_arrays",
@@ -255,7 +257,7 @@ def _layout_verified(name: str) -> bool:
         return _state_is_inline(name) and all(_state_is_complete(name, count) for count in range(3))
     except (MemoryError, RecursionError, OSError):
         raise  # nothing is known of the layout
-    except Exception:  # any other layout: the family is not compiled
+    except failures(Exception):  # any other layout: the family is not compiled
         return False
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from loopir.lazy_dataclass import replace
+from targets.build.build_errors import failures
 
 from ..frontend.suppress_warnings import suppress_warnings
 from .typeof import type_of
@@ -83,7 +84,7 @@ def result_type(
         out = _result_of_samples(operation, samples, names)
     except (MemoryError, RecursionError, OSError):
         raise  # nothing is known of the operation
-    except Exception:  # the operation rejects such operands
+    except failures(Exception):  # the operation rejects such operands
         return None
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
@@ -102,9 +103,9 @@ def type_error(
     """
     try:
         _result_of_samples(operation, samples, names)
-    except TypeError as error:
+    except failures(TypeError) as error:
         return str(error)
-    except Exception:  # about the values of the samples
+    except failures(Exception):  # about the values of the samples
         return None
     return None
 

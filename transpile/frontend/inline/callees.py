@@ -8,7 +8,6 @@ arguments as a call does. `inliner` uses all three.
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
@@ -31,7 +30,7 @@ from ..ast_names import declared_outer
 from ..bytecode_check import is_lambda
 from ..core_nodes import copy_location
 from ..refusal import refuse
-from ..source import read_source
+from ..source import lines_of, read_source
 from ..suppress_warnings import suppress_warnings
 
 __all__ = [
@@ -138,8 +137,7 @@ def _lambda_source(function: FunctionType) -> ast.Lambda | None:
     there is none. Several on one line that compile to the same code are equivalent.
     """
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    text = "".join(lines_of(function))
     on_line = (n for n in _lambdas(text) if n.lineno == code.co_firstlineno)
     return next((n for n in on_line if is_lambda(n, function)), None)
 

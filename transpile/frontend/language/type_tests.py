@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from targets.build.build_errors import failures
+
 from ...analysis.flow_facts import record_facts
 from ...analysis.type_facts import Fact
 from ...types.result_types import ExactSample
@@ -235,7 +237,7 @@ def _compare(op: ast.cmpop, a: object, b: object) -> bool | None:
         truth = _OPERATORS[type(op)](a, b)
     except (MemoryError, RecursionError):
         raise
-    except Exception:
+    except failures(Exception):
         return None
     return truth if isinstance(truth, bool) else None
 

@@ -2,7 +2,8 @@
 
 The wrapper is generated as source, with the globals and closure cells of the user's function, so
 that names mean the same as there. Names ``_tp_…`` are cells of its own: `make_wrapper` explains
-``fast``, ``judge`` and ``fallback``. For ``scale(x, k)``, which returns a new array:
+``fast``, ``judge`` and ``fallback``; ``failures`` are all Exceptions but what a signal handler
+raises. For ``scale(x, k)``, which returns a new array:
 
     nonlocal _tp_calls
     try:
@@ -10,7 +11,7 @@ that names mean the same as there. Names ``_tp_…`` are cells of its own: `make
             raise _tp_mismatch
         out = _np.empty(len(x), _np.float64)
         _tp_fits = True
-    except _tp_Exception:
+    except _tp_failures():
         _tp_fits = False
     if not _tp_fits:
         return _tp_fallback("", (x, k, ))(x, k)
@@ -28,6 +29,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import CellType, FunctionType
 from typing import Any
 
@@ -35,6 +37,7 @@ import numpy as np
 
 from loopir.dtypes import DTYPES
 from targets.abi.sequence_conversion import SequenceSpec, sequence_converter
+from targets.build.build_errors import failures
 
 from ...call_plan import (
     Allocated,
@@ -187,7 +190,7 @@ class _WrapperSource:
             yield "try:"
             yield from (f"    {line}" for line in lines)
             yield "    _tp_fits = True"
-            yield f"except {self.add_helper('e', Exception)}:"
+            yield f"except {self.add_helper('e', partial(failures, Exception))}():"
             yield "    _tp_fits = False"
             yield "if not _tp_fits:"  # not in the handler, where an exception would get a context
             yield from (f"    {line}" for line in self.release_memory())
@@ -376,12 +379,19 @@ class _WrapperSource:
 
     def _call(self) -> Iterator[str]:
         """The call of the kernel, and of ``judge`` for a non-zero status."""
-        saved = self._snapshot()
-        if saved != "()":
-            yield f"_tp_saved = {saved}"
-            saved = "_tp_saved"
         arguments = "".join(f"{self.value_name(p.name)}, " for p in self.interface.params)
-        yield f"_tp_status = _tp_fast({arguments})"
+        saved, call = self._snapshot(), f"_tp_status = _tp_fast({arguments})"
+        if saved == "()":
+            yield call
+        else:  # without memory for copies, as where the arguments do not fit
+            yield "try:"
+            yield f"    _tp_saved = {saved}"
+            yield "    _tp_status = 0"
+            yield f"except {self.add_helper('e', partial(failures, Exception))}():"
+            yield "    _tp_saved, _tp_status = (), -1"
+            yield "if not _tp_status:"
+            yield f"    {call}"
+            saved = "_tp_saved"
         yield "if _tp_status:"
         yield f"    _tp_code = _tp_judge(_tp_status, ({arguments}), {saved})"
 

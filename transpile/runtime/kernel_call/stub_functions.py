@@ -18,6 +18,8 @@ from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar
 
+from targets.build.build_errors import failures
+
 from ...errors import drop_first_line
 from ...frontend.ast_names import bound_names, names_used
 from ...frontend.bytecode_check import FUTURE, without_annotations
@@ -319,8 +321,9 @@ def make_condition(
     ``preamble``: statements that are run before.
     """
     lines = [f"    {line}" for line in (*preamble, f"return {condition}")]
-    body = ["try:", *lines, "except Exception:", "    return False"]
-    evaluate = _compile_stub(function, ", ".join(parameter_names(function.__code__)), body, helpers)
+    body = ["try:", *lines, "except _tp_failures():", "    return False"]
+    cells = {**helpers, "_tp_failures": CellType(partial(failures, Exception))}
+    evaluate = _compile_stub(function, ", ".join(parameter_names(function.__code__)), body, cells)
     return lambda values: bool(evaluate(*values))
 
 

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Hashable
 from types import FrameType
 
+from targets.build.build_errors import failures
+
 from ...errors import calling_frames
 from .large_stack import large_stacks
 
@@ -58,7 +60,7 @@ class BackgroundCompiler:
         try:
             with large_stacks():
                 thread.start()
-        except RuntimeError:  # there are too many threads, or the interpreter ends
+        except failures(RuntimeError):  # there are too many threads, or the interpreter ends
             return
         raise CompilationPending
 

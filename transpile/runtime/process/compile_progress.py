@@ -11,8 +11,10 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FunctionType
+
+from targets.build.build_errors import suppress_failures
 
 __all__ = ["showing_progress"]
 
@@ -36,12 +38,12 @@ def showing_progress(function: FunctionType, *, enabled: bool) -> Iterator[None]
         done = threading.Event()
         watcher = threading.Thread(target=_watch, args=(done, function), daemon=True)
         try:
-            with suppress(RuntimeError):  # there may be no more threads: then there is no line
+            with suppress_failures(RuntimeError):  # no more threads: then there is no line
                 watcher.start()
             yield
         finally:
             done.set()
-            with suppress(RuntimeError):  # it did not start
+            with suppress_failures(RuntimeError):  # it did not start
                 watcher.join()
     finally:
         _one_line.release()

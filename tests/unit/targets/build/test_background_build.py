@@ -14,6 +14,7 @@ from targets.build.compiler_threads import in_compiler
 PROGRAM = """
 from targets.abi import trampoline
 from targets.build import c_compiler
+trampoline.BEGIN_TIMEOUT = 10.0  # also on a busy machine
 started = []
 real = c_compiler._started
 c_compiler._started = lambda *given: started.append(real(*given)) or started[-1]

@@ -275,6 +275,36 @@ def test_the_output_is_bounded(script: Script, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(BuildError, match="failed with status 1") as caught:
         build_object(ANSWER)
     assert caught.value.output == "x" * (1 << 16)
+    assert str(caught.value).endswith("status 1:\n" + "x" * 500 + " …")
+
+
+def test_no_control_character_reaches_the_terminal(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", str(script("odd", r"printf '\033[2Ja\tb\000\377\n'; exit 1")))
+    with pytest.raises(BuildError) as caught:
+        build_object(ANSWER)
+    assert str(caught.value).endswith(":\n\ufffd[2Ja   b\ufffd\ufffd")
+
+
+def test_a_server_that_holds_the_pipe_is_not_waited_for(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As compiler caches start one; what the compiler itself has said before is there."""
+    text = "(sleep 60; echo late) & echo $! > $0.pid; echo early; {}"
+    started = time.monotonic()
+    works = script("works", text.format(f'{find_compiler().name} "$@"'))
+    fails = script("fails", text.format("exit 1"))
+    try:
+        monkeypatch.setenv("CC", str(works))
+        assert answer(build_object(ANSWER)) == 42
+        monkeypatch.setenv("CC", str(fails))
+        with pytest.raises(BuildError, match=r"status 1:\nearly$"):
+            build_object(ANSWER)
+        assert time.monotonic() - started < 30
+    finally:
+        for program in works, fails:
+            os.kill(int(Path(f"{program}.pid").read_text()), signal.SIGKILL)
 
 
 def test_a_compiler_leaves_nothing_behind(
@@ -413,6 +443,20 @@ def test_nobody_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRANSPILE_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert answer(build_object(ANSWER)) == 42
+
+
+def test_a_working_directory_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setenv("TRANSPILE_CACHE", "cache")
+    gone.rmdir()
+    path = build_object(ANSWER)
+    assert answer(path) == 42
+    assert build_object(ANSWER) == path, "kept for the process"
+    assert caplog.text.count("the cache cache/kernels cannot be used") == 1
 
 
 # -- at once

@@ -10,11 +10,17 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from targets.build import private_folders
-from targets.build.private_folders import make_private_folder, private_folder, remove_abandoned
+from targets.build.private_folders import (
+    make_private_folder,
+    private_folder,
+    remove_abandoned,
+    remove_private_folder,
+)
 
 PROGRAM = """
 import time
@@ -104,10 +110,10 @@ def test_a_fault_while_a_folder_is_removed(
     """Neither the folder nor the descriptor of its lock is left; None: a fault that is ignored."""
     real, calls = shutil.rmtree, list[str]()
 
-    def rmtree(path: str, ignore_errors: bool = False) -> None:
+    def rmtree(path: str, **told: Any) -> None:
         calls.append(path)
         if len(calls) > 1:
-            real(path, ignore_errors=ignore_errors)
+            real(path, **told)
         elif fault is not None:
             raise fault
 
@@ -122,6 +128,7 @@ def test_a_fault_while_a_folder_is_removed(
 ENDS_EARLY = """
 import os, signal, sys, threading, time
 from pathlib import Path
+from typing import Any
 from targets.build.build_kernel import build_object
 thread = threading.Thread(target=build_object, args=("int x;",), daemon=True)
 thread.start()
@@ -154,3 +161,27 @@ def test_a_process_that_ends_while_a_thread_compiles(
     assert list(place.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
+
+
+@pytest.mark.parametrize("error", [TimeoutError, ValueError])
+def test_what_a_signal_handler_raises_while_a_folder_is_removed(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, path = os.lstat, make_private_folder()
+
+    def alarm(*args: object) -> None:
+        raise error
+
+    def rings(*args: Any, **kwargs: Any) -> os.stat_result:
+        monkeypatch.setattr(os, "lstat", real)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return real(*args, **kwargs)
+
+    before = signal.signal(signal.SIGUSR1, alarm)
+    monkeypatch.setattr(os, "lstat", rings)
+    try:
+        with pytest.raises(error):
+            remove_private_folder(path)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not os.path.lexists(path)

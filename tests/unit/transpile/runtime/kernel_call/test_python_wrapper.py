@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import signal
 import warnings
 from collections.abc import Callable
 from types import CellType, FunctionType
@@ -213,6 +215,35 @@ def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (call.call(0), holds((0, 2.0))) == ("cold", False)
     monkeypatch.setitem(globals(), "np", None)
     assert (call.call(0), holds((0, 2.0))) == ("cold", False)
+
+
+class Rings:
+    """In place of NumPy: an alarm comes while the wrapper looks whether a name has been rebound."""
+
+    @property
+    def sqrt(self) -> Any:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return np.sqrt
+
+
+def test_what_a_signal_handler_raises_is_not_taken_for_an_argument_that_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alarm(*args: Any) -> None:
+        raise ValueError("time is up")
+
+    p = plan(X, identity_guards=(IdentityGuard(host("np.sqrt"), np.sqrt),))
+    call, holds = Call(p, lambda x: 0), make_binding_test(original, p)
+    monkeypatch.setitem(globals(), "np", Rings())
+    before = signal.signal(signal.SIGUSR1, alarm)
+    try:
+        with pytest.raises(ValueError, match="time is up"):
+            call.call(0)
+        with pytest.raises(ValueError, match="time is up"):
+            holds((0, 2.0))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert call.cold == []
 
 
 def test_the_users_globals_stay_as_they_were() -> None:

@@ -1,15 +1,19 @@
 """The memory of snapshots: alive whenever C may write to it, and not exchanged while in use."""
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from array import array
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from targets.abi import sequence_conversion
 from transpile import fuse
-from transpile.runtime.kernel_call import snapshot
+from transpile.runtime.kernel_call import python_wrapper, snapshot
 from transpile.runtime.kernel_call.snapshot import CopyPool
 
 
@@ -85,30 +89,33 @@ def steps(n: int, out: Any) -> None:
             out[i] += 1
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, ValueError])
 def test_a_signal_handler_raises_while_memory_is_copied(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is called once, so that its exception must not be lost; without memory Python is asked."""
+    """It is called once, so that its exception must not be lost."""
     f, out, calls = fuse(steps), np.zeros(1 << 22, np.int64), 0
     f(9, np.zeros(9, np.int64))
     copied = snapshot.copy_arrays
+
+    def alarm(*args: Any) -> None:
+        raise error
 
     def interrupted(values: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == 1:
-            raise error
+            os.kill(os.getpid(), signal.SIGUSR1)
         return copied(values)
 
     monkeypatch.setattr(snapshot, "copy_arrays", interrupted)
-    if error is MemoryError:
-        f(9, out)
-        assert out[8] == 19
-    else:
+    before = signal.signal(signal.SIGUSR1, alarm)
+    try:
         with pytest.raises(error):
             f(9, out)
-        assert not out.any()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not out.any()
     assert calls == 1
     f(9, out)
     assert out[8] > 0
@@ -155,3 +162,85 @@ def test_only_arrays_that_are_read_are_copied(monkeypatch: pytest.MonkeyPatch) -
     in_place(np.ones(50))
     in_place(np.ones(50))
     assert copied == [1, 1]
+
+
+def spread(x: Any, grid: Any) -> None:
+    for i in range(grid.shape[0]):
+        for j in range(grid.shape[1]):
+            grid[i, j] += x[i] * 0.5 - x[j]
+
+
+def refuse_copies(error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Makes all copies of arrays fail; the list has an item for each that was tried."""
+    tried = []
+
+    def copies(*args: Any) -> Any:
+        tried.append(True)
+        raise error
+
+    monkeypatch.setattr(CopyPool, "copies", copies)
+    monkeypatch.setattr(python_wrapper, "copy_arrays", copies)
+    return tried
+
+
+@pytest.mark.parametrize("error", [MemoryError, RecursionError])
+def test_without_memory_for_copies_python_runs(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs none. The next call is compiled."""
+    monkeypatch.setenv("TRANSPILE_SELECT", "compiled")
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+    f, x, expected = fuse(spread), np.arange(9.0), np.ones((9, 7))
+    spread(x, expected)
+    with monkeypatch.context() as patch:
+        tried, grid = refuse_copies(error, patch), np.ones((9, 7))
+        f(x, grid)
+        assert tried
+        assert grid.tolist() == expected.tolist()
+        assert f.stats.compiled == 0
+    grid = np.ones((9, 7))
+    f(x, grid)
+    assert grid.tolist() == expected.tolist()
+    assert f.stats.compiled == 1
+
+
+def test_an_interrupt_of_copying_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, x, grid = fuse(spread), np.arange(9.0), np.ones((9, 7))
+    refuse_copies(KeyboardInterrupt, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        f(x, grid)
+    assert (grid == 1).all()
+
+
+def total(x: Any) -> float:
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, ValueError])
+def test_what_a_signal_handler_raises_before_the_kernel_reaches_the_caller(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not where an argument does not fit: then the Python wrapper makes the call."""
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    f, x, real = fuse(total), array("d", [1.0, 2.0]), sequence_conversion.packed_dtype
+
+    def alarm(*args: Any) -> None:
+        raise error
+
+    def rings(value: Any) -> Any:
+        monkeypatch.setattr(sequence_conversion, "packed_dtype", real)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return real(value)
+
+    assert f(x) == 3.0
+    monkeypatch.setattr(sequence_conversion, "packed_dtype", rings)
+    before = signal.signal(signal.SIGUSR1, alarm)
+    try:
+        with pytest.raises(error):
+            f(x)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert f(x) == 3.0

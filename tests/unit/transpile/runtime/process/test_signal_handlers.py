@@ -1,0 +1,215 @@
+"""What a signal handler raises reaches the caller, whatever the compiler does when it comes."""
+from __future__ import annotations
+
+import linecache
+import os
+import signal
+import threading
+import tokenize
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from targets.build import (
+    build_kernel,
+    c_compiler,
+    object_cache,
+    private_folders,
+    shared_library,
+)
+from targets.build.background_build import BackgroundBuild
+from targets.build.build_errors import is_from_signal_handler
+from transpile import fuse
+from transpile.frontend import source
+from transpile.runtime import compile_call
+from transpile.runtime.cache import disk_cache, recipe_format
+from transpile.runtime.process import compile_progress
+from transpile.runtime.process.background_compilation import BackgroundCompiler
+from transpile.types.result_types import result_type, type_error
+from transpile.types.value_types import ScalarType
+
+
+def total(x: Any) -> float:
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
+def test_an_interrupt_that_was_taken_for_an_error_is_raised(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, x = compile_call.compile_variant, np.ones(5)
+
+    def handler(*args: Any) -> None:
+        raise error
+
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        try:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        except BaseException as interrupt:
+            raise RuntimeError("Error calling __set_name__") from interrupt
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    monkeypatch.setattr(compile_call, "compile_variant", fails)
+    f = fuse(total, cache=False)
+    try:
+        with pytest.raises(error):
+            f(x)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    monkeypatch.setattr(compile_call, "compile_variant", real)
+    assert (f(x), f.stats.compiled) == (5.0, 1)
+
+
+@pytest.mark.parametrize("error", [TimeoutError, RuntimeError, ValueError])
+def test_what_a_signal_handler_raises_reaches_the_caller(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is called once: an alarm that comes while the compiler runs must end the call."""
+    real, x = compile_call.compile_variant, np.ones(5)
+
+    def alarm(*args: Any) -> None:
+        raise error("time is up")
+
+    def takes_long(*args: Any, **kwargs: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return real(*args, **kwargs)
+
+    before = signal.signal(signal.SIGUSR1, alarm)
+    monkeypatch.setattr(compile_call, "compile_variant", takes_long)
+    try:
+        f = fuse(total, cache=False)
+        for _ in range(5):  # not counted as a fault of the compiler
+            with pytest.raises(error, match="time is up"):
+                f(x)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    monkeypatch.setattr(compile_call, "compile_variant", real)
+    assert (f(x), f.stats.compiled) == (5.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [
+        (c_compiler, "_read_until"), (build_kernel, "find_cached"), (object_cache, "read_file"),
+        (object_cache, "make_folder"), (private_folders, "open_folder"),
+        (disk_cache, "encoded"), (recipe_format, "_decode"), (shared_library, "_descriptor_path"),
+        (shared_library, "opened_file"), (shared_library, "is_folder"),
+        (tokenize, "detect_encoding"), (source, "is_file"),
+    ],
+)
+def test_a_timeout_is_not_taken_for_an_error_of_the_system(
+    module: Any, step: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """TimeoutError is an OSError, which the compiler expects of many steps."""
+    real, x, rings = getattr(module, step), np.ones(5), [True]
+
+    def alarm(*args: Any) -> None:
+        raise TimeoutError("time is up")
+
+    def takes_long(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is threading.main_thread() and rings.pop(0):
+            rings.append(False)
+            os.kill(os.getpid(), signal.SIGUSR1)
+        else:
+            rings.append(False)
+        return real(*args, **kwargs)
+
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path))
+    monkeypatch.setattr(linecache, "cache", {})
+    if module is recipe_format:
+        assert fuse(total)(x) == 5.0
+    before = signal.signal(signal.SIGUSR1, alarm)
+    monkeypatch.setattr(module, step, takes_long)
+    caplog.clear()
+    try:
+        f = fuse(total)
+        with pytest.raises(TimeoutError, match="time is up"):
+            f(x)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (f(x), f.stats.compiled, caplog.messages) == (5.0, 1, [])
+
+
+def test_what_a_signal_handler_raises_is_not_taken_for_what_a_probe_raises() -> None:
+    """A probe of types rejects operands for which an operation raises, and that is remembered."""
+
+    def alarm(*args: Any) -> None:
+        raise TypeError("time is up")
+
+    def rings(x: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return x
+
+    before = signal.signal(signal.SIGUSR1, alarm)
+    try:
+        for probe in result_type, type_error:
+            with pytest.raises(TypeError, match="time is up"):
+                probe(rings, (ScalarType("f64"),))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("form", ["function", "method", "partial", "object"])
+def test_each_form_of_signal_handler(form: str) -> None:
+    class Clock:
+        def __call__(self, *args: Any) -> None:
+            raise TimeoutError
+
+        def ring(self, *args: Any) -> None:
+            raise TimeoutError
+
+    def ring(time: int, *args: Any) -> None:
+        raise TimeoutError
+
+    clock = Clock()
+    handler: Any = {
+        "function": ring, "method": clock.ring, "partial": partial(ring, 3), "object": clock,
+    }[form]
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(TimeoutError) as caught:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        assert is_from_signal_handler(caught.value)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not is_from_signal_handler(caught.value)
+
+
+@pytest.mark.parametrize("who", ["background build", "background compiler", "progress"])
+def test_a_runtime_error_of_a_signal_handler_is_not_taken_for_a_lack_of_threads(
+    who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = threading.Thread.start
+
+    def alarm(*args: Any) -> None:
+        raise RuntimeError("time is up")
+
+    def rings(thread: threading.Thread) -> None:
+        real(thread)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    def shows_progress() -> None:
+        with compile_progress.showing_progress(cast("Any", total), enabled=True):
+            pass
+
+    starts: dict[str, Callable[[], object]] = {
+        "background build": BackgroundBuild(lambda: None).start,
+        "background compiler": lambda: BackgroundCompiler().start(None, lambda: None),
+        "progress": shows_progress,
+    }
+    monkeypatch.setattr(threading.Thread, "start", rings)
+    monkeypatch.setattr(compile_progress, "_is_watched", lambda: True)
+    before = signal.signal(signal.SIGUSR1, alarm)
+    try:
+        with pytest.raises(RuntimeError, match="time is up"):
+            starts[who]()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
