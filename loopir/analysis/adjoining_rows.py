@@ -110,6 +110,7 @@ def _axes(loop: Loop, lanes: VecLoop) -> dict[str, int] | None:
     """
     variables = {loop.var, lanes.var}
     axes: dict[str, int] = {}
+    rows = set[Expr]()
     if not all(isinstance(s, Assign | Check | Store) for s in lanes.body):
         return None
     for part in (*lanes.body, *(acc.step for acc in lanes.accs)):
@@ -124,7 +125,8 @@ def _axes(loop: Loop, lanes: VecLoop) -> dict[str, int] | None:
             axis = _axis_of_rows(n, loop, lanes)
             if axis is None or axes.setdefault(n.array, axis) != axis:
                 return None
-    return axes or None
+            rows.add(n.index[axis])
+    return axes if len(rows) == 1 else None  # the same row of all arrays
 
 
 def _accesses_and_names(n: Node) -> Iterator[Load | Store | Var]:
@@ -150,8 +152,11 @@ def _axis_of_rows(n: Load | Store, loop: Loop, lanes: VecLoop) -> int | None:
     if columns != [n.axis] or len(rows) != 1 or rows == columns:
         return None
     row, column = n.index[rows[0]], n.index[n.axis]
-    is_plain = isinstance(row, Var) and isinstance(column, Var)
-    return rows[0] if is_plain else None
+    match row:
+        case Var() | Call("add", (Var(), Const())) if isinstance(column, Var):
+            return rows[0]
+        case _:
+            return None
 
 
 def _is_about_rows(s: Stmt, loop: Loop, length: Expr) -> bool:

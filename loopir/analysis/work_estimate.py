@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from math import ceil, inf, prod
 
+from ..dtypes import DTYPES
 from ..ir_names import bound_names, names_read
-from ..ir_traversal import contains, range_bounds, walk
+from ..ir_traversal import children, contains, range_bounds, walk
 from ..lazy_dataclass import record, replace
 from ..nodes import (
     Append,
     Call,
     Expr,
     If,
+    Kernel,
     Load,
     Loop,
     LoopLike,
@@ -36,9 +38,15 @@ from .loop_set import max_trips
 from .parallelism import Splittable
 
 __all__ = [
-    "GUESSED_TRIPS", "InnerWork", "Work", "advance", "elements_worth", "most_additions",
-    "total_additions", "weight_of_calls", "work_of",
+    "GUESSED_TRIPS", "InnerWork", "Work", "advance", "copies_are_cheap", "elements_worth",
+    "most_additions", "total_additions", "weight_of_calls", "work_of",
 ]
+
+_ASSUMED_TRIPS = 8
+"""Assumed trip count of each loop and length of each axis."""
+
+_COPY_COST = 8.0
+"""Additions for each copied element from which on the time of the copy does not matter."""
 
 GUESSED_TRIPS = 64.0
 """How often a loop runs its body, where that is not known at the start of the loop around it."""
@@ -234,3 +242,22 @@ def _known_trips(n: While | Splittable, local: frozenset[str]) -> float | None:
 
 def _loads(*exprs: Expr) -> bool:
     return any(contains(e, Load) for e in exprs)
+
+
+def copies_are_cheap(kernel: Kernel, arrays: Iterable[str]) -> bool:
+    """Whether copying `arrays`, parameters of `kernel`, costs little compared with its work: there
+    are at least `_COPY_COST` additions for each element. `decide_copies.with_copies_decided` asks.
+    """
+    ranks = {p.name: p.rank or 0 for p in kernel.params}
+    copied = sum(float(_ASSUMED_TRIPS) ** ranks[name] for name in arrays)
+    return sum(map(_cost_in_additions, kernel.body)) >= _COPY_COST * copied
+
+
+def _cost_in_additions(n: Node) -> float:
+    """The estimated floating-point work of `n`, each loop run `_ASSUMED_TRIPS` times."""
+    below = sum(map(_cost_in_additions, children(n)), 0.0)
+    if isinstance(n, LoopLike):
+        return _ASSUMED_TRIPS * below
+    if isinstance(n, Call) and DTYPES[n.dtype].kind == "f":
+        below += OPS[n.op].weight
+    return below

@@ -55,7 +55,7 @@ targets.c.c_regions
 targets.c.c_statements
 targets.c.emit_c
 targets.c.__init__
-targets.handwritten_kernels
+targets.handwritten_kernels  targets.op_support
 targets.kernel_selection
 targets.build
 targets.abi

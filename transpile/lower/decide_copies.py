@@ -1,8 +1,8 @@
 """Copies of arguments: which calls copy the arrays that the kernel writes, by the final kernel."""
 from __future__ import annotations
 
-from loopir.analysis.arithmetic_intensity import copies_are_cheap
 from loopir.analysis.mod_ref import arrays_read
+from loopir.analysis.work_estimate import copies_are_cheap
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Kernel
 from loopir.passes.checks.hoist_checks import checks_before_writing
