@@ -9,7 +9,7 @@ be compared, and `targets.c.loop_shape` prints it.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..ir_names import bound_names, names_read
 from ..ir_traversal import children, walk
@@ -49,6 +49,8 @@ class AdjoiningRows:
     """
     axes: tuple[tuple[str, int], ...]
     """Arrays, each with the axis of the rows: its stride must be the length of a row."""
+    periodic: tuple[str, ...] = ()
+    """Arrays of one axis that each row reads from their start: a longer row needs them repeated."""
 
 
 def adjoining_rows(loop: Loop, kernel: Kernel) -> AdjoiningRows | None:
@@ -59,8 +61,9 @@ def adjoining_rows(loop: Loop, kernel: Kernel) -> AdjoiningRows | None:
                 a[i, j:8] = a[i, j:8] + b[i, j:8]
 
     The loop is a vector loop along a whole row, and all that it does depends on the row and the
-    place in it only by the elements ``[i, j]`` of arrays. So each lane does what it did, and reads
-    and writes the same elements; a row may end within a vector. An element is written by one lane,
+    place in it only by the elements ``[i, j]`` of arrays, and ``[j]`` of arrays that it does not
+    write. So each lane does what it did, and reads and writes the same elements; a row may end
+    within a vector. An element is written by one lane,
     and read by no other. Of accumulators only maxima and minima are allowed, which go on from row
     to row: the code after the vector loop then completes the one for as many elements as there are,
     such as the search for the sign of a zero.
@@ -84,9 +87,10 @@ def adjoining_rows(loop: Loop, kernel: Kernel) -> AdjoiningRows | None:
     computed = (*lanes.body, *(acc.step for acc in lanes.accs))
     if any(n == length for part in computed for n in walk(part)):
         return None
-    if not _are_independent(loop, axes, kernel):
+    periodic = _periodic(lanes)
+    if not _are_independent(loop, {*axes, *periodic}, kernel):
         return None
-    return AdjoiningRows(length, tuple(axes.items()))
+    return AdjoiningRows(length, tuple(axes.items()), periodic)
 
 
 def _are_extrema(loop: Loop, lanes: VecLoop) -> bool:
@@ -122,11 +126,26 @@ def _axes(loop: Loop, lanes: VecLoop) -> dict[str, int] | None:
             used = names_read(*n.index) & variables
             if not used and isinstance(n, Load):
                 continue  # one element for all rows
+            if _is_periodic(n, lanes):
+                continue
             axis = _axis_of_rows(n, loop, lanes)
             if axis is None or axes.setdefault(n.array, axis) != axis:
                 return None
             rows.add(n.index[axis])
     return axes if len(rows) == 1 else None  # the same row of all arrays
+
+
+def _is_periodic(n: Node, lanes: VecLoop) -> bool:
+    """Whether `n` loads an array of one axis at the place in the row."""
+    if not isinstance(n, Load) or n.step != 1 or n.lanes == 1:
+        return False
+    return n.index == (Var(lanes.var, "i64"),)
+
+
+def _periodic(lanes: VecLoop) -> tuple[str, ...]:
+    """The arrays that `lanes` loads at the place in the row alone."""
+    loads = (n for n in walk(lanes) if isinstance(n, Load))
+    return tuple(sorted({n.array for n in loads if _is_periodic(n, lanes)}))
 
 
 def _accesses_and_names(n: Node) -> Iterator[Load | Store | Var]:
@@ -184,13 +203,13 @@ def _outside(n: Node) -> Iterator[Node]:
             yield from _outside(part)
 
 
-def _are_independent(loop: Loop, axes: dict[str, int], kernel: Kernel) -> bool:
+def _are_independent(loop: Loop, arrays: Collection[str], kernel: Kernel) -> bool:
     """Whether no iteration reads what another one writes: of arrays that may be one that is
     written, the loop accesses no element but its own.
     """
     written = arrays_written(loop.body)
     return all(
-        n.array in axes and loop.var in names_read(*n.index)
+        n.array in arrays and loop.var in names_read(*n.index)
         for n in walk(loop)
         if isinstance(n, Load) and any(may_alias(kernel, n.array, w) for w in written)
     )

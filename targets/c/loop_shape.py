@@ -28,6 +28,10 @@ _MOST_ELEMENTS = 1 << 20
 """Elements that run as one row, at most: between two rows a kernel may poll for signals."""
 
 
+_MOST_REPEATED, _LONGEST_REPEATED = 1024, 64
+"""Elements of an array that is repeated for several rows, and of one row, at most."""
+
+
 @record(frozen=True, slots=True)
 class RowCollapse:
     """A loop whose rows may run as one, and the C names for it."""
@@ -52,6 +56,8 @@ def row_collapse(n: ir.Loop, s: Scope) -> RowCollapse | None:
     adjoining = adjoining_rows(n, s.kernel) if s.kernel is not None else None
     if adjoining is None or any(array in s.bits for array, _ in adjoining.axes):
         return None
+    if any(array in s.bits or s.arrays[array].unit != 0 for array in adjoining.periodic):
+        return None
     row_length = parenthesized(expr(adjoining.length, s))
     tests = [
         f"{s.use(f'{array}.s{axis}')} == {row_length} * {DTYPES[s.arrays[array].dtype].bytes}"
@@ -61,11 +67,45 @@ def row_collapse(n: ir.Loop, s: Scope) -> RowCollapse | None:
     rows, most, length = s.fresh("rows"), s.fresh("most_rows"), s.fresh("length")
     s.names[name] = length
     adjoin = " && ".join([f"{row_length} > 0", *tests])
-    before = (
-        f"const int64_t {most} = {adjoin} ? {_MOST_ELEMENTS} / {row_length} + 1 : 1; "
-        f"int64_t {rows};"
+    assert isinstance(n.range, ir.Interval)
+    count = f"({expr(n.range.hi, s)} - {expr(n.range.lo, s)})"
+    if adjoining.periodic:
+        adjoin += f" && {row_length} <= {_LONGEST_REPEATED}"
+        many = f"{_MOST_REPEATED} / {row_length}"
+        many = f"({many} < {count} ? {many} : {count})"
+    else:
+        many = f"{_MOST_ELEMENTS} / {row_length} + 1"
+    before = f"const int64_t {most} = {adjoin} ? {many} : 1; int64_t {rows};"
+    loop = _with_length(n, adjoining, name, s)
+    for array in adjoining.periodic:
+        loop, lines = _with_repeated(loop, array, most, row_length, s)
+        before += lines
+    return RowCollapse(loop, before, rows, most, length, row_length)
+
+
+def _with_repeated(
+    n: ir.Loop, array: str, most: str, row_length: str, s: Scope
+) -> tuple[ir.Loop, str]:
+    """`n` with another array in place of `array`, which each row reads from its start, and the C
+    statements before it: the new one has the elements of `array` again for each of the rows that
+    run as one; or it is `array`, if each row runs alone.
+    """
+    p = s.arrays[array]
+    c, storage, repeated = DTYPES[p.dtype].c, s.fresh("repeated"), s.fresh(array)
+    name = f"{array} repeated"  # no name of the kernel
+    s.names[name], s.arrays = repeated, {**s.arrays, name: replace(p, name=name, written=False)}
+    start = s.use(array)
+    lines = (
+        f" {c} {storage}[{_MOST_REPEATED}]; const {c} *const {repeated} = {most} > 1 ? {storage} :"
+        f" {start}; if ({most} > 1) for (int64_t r = 0; r < {most}; r++)"
+        f" for (int64_t k = 0; k < {row_length}; k++)"
+        f" {storage}[r * {row_length} + k] = {start}[k];"
     )
-    return RowCollapse(_with_length(n, adjoining, name, s), before, rows, most, length, row_length)
+
+    def repeat(e: Any) -> Any:
+        return replace(e, array=name) if isinstance(e, ir.Load) and e.array == array else e
+
+    return replace(n, body=tuple(bottom_up(b, repeat) for b in n.body)), lines
 
 
 def _with_length(n: ir.Loop, adjoining: AdjoiningRows, name: str, s: Scope) -> ir.Loop:

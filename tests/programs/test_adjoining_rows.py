@@ -60,6 +60,32 @@ def smallest_by_min(a, b):
     return m
 
 
+def minus_row(a, b):
+    c = b[0] * 2
+    return a - c
+
+
+def minus_row_in_place(a, b):
+    c = b[-1] + 1
+    d = b[0] * c
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            a[i, j] = (a[i, j] - c[j]) * d[j]
+
+
+def minus_its_own_row(a, b):
+    a -= a[0]
+
+
+def largest_of_difference(a, b):
+    c = b[0] * 1
+    m = a[0, 0] - c[0]
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            m = max(m, a[i, j] - c[j])
+    return m
+
+
 def row_before(a, b):
     for i in range(1, a.shape[0]):
         for j in range(a.shape[1]):
@@ -120,6 +146,7 @@ def normalised(a, b):
 
 
 PROGRAMS = [
+    minus_row, minus_row_in_place, minus_its_own_row, largest_of_difference,
     scaled, in_place, into, by_columns, masked, largest, first_largest, smallest_by_min, row_before,
     other_row, row_number, half_rows, from_second, row_maxima, raised, length_is_a_value,
     normalised,
@@ -134,7 +161,7 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "every second": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
     "one row again": lambda x: np.lib.stride_tricks.as_strided(x.copy(), x.shape, (0, x.itemsize)),
 }
-SHAPES = ((1, 1), (1, 7), (40, 1), (40, 2), (13, 3), (70, 5), (9, 33))
+SHAPES = ((1, 1), (1, 7), (40, 1), (500, 2), (13, 3), (70, 5), (9, 33), (3, 70))
 
 
 def arrays(shape: tuple[int, int], dtype: str, layouts: tuple[str, str]) -> tuple[Any, Any]:
@@ -158,7 +185,7 @@ def result(f: Callable[..., Any], a: Any, b: Any) -> Any:
     with np.errstate(all="ignore"):
         try:
             value = f(a, b)
-        except ZeroDivisionError as error:
+        except (ZeroDivisionError, OverflowError) as error:
             value = str(error)
     values = value if isinstance(value, tuple) else (value,)
     return [bits(x) if x is not None else None for x in (*values, a, b)]
@@ -196,5 +223,7 @@ def test_rows_of_contiguous_arrays_run_as_one() -> None:
     a, b = np.ones((20, 3)), np.ones((20, 3))
     for f in (scaled, in_place, into, largest, first_largest, from_second):
         assert "most_rows" in fuse(f).emit("c", a, b), f.__name__
+    for f in (minus_row, minus_row_in_place):
+        assert "repeated" in fuse(f).emit("c", a, b), f.__name__
     for f in (row_before, other_row, row_number, row_maxima):
         assert "most_rows" not in fuse(f).emit("c", a, b), f.__name__
