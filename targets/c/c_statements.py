@@ -501,7 +501,8 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     """
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
-    collapse = row_collapse(n, scopes[0]) if len(scopes) == 1 else None
+    has_lanes = len(scopes) == 1 and any(isinstance(x, ir.VecLoop) for x in n.body)
+    collapse = row_collapse(n, scopes[0]) if has_lanes else None
     if collapse is not None:
         yield collapse.before
         n = collapse.loop

@@ -105,11 +105,14 @@ def may_sort_unit_axes(value: ast.expr, cx: Context) -> bool:
 
 
 def _has_known_layout(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is no view, or one with no other gaps than its array: rows of an array in C order
-    (``X[1:]``), or a vector without gaps that gets new axes (``x[:, None]``).
+    """Whether `e` is no view, or one with no other gaps than its array: an elementwise operation,
+    rows of an array in C order (``X[1:]``), or a vector without gaps that gets new axes
+    (``x[:, None]``).
     """
     fact = cx.fact(e)
     match e:
+        case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+            return True
         case ast.Name(id=name):
             return fact.owner is not None and fact.owner.name == name
         case ast.Subscript(value=base, slice=ast.Slice(step=None)):

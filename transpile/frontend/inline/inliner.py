@@ -231,7 +231,7 @@ def _inline_statement(state: Inlining, s: ast.stmt) -> list[ast.stmt]:
     match last:
         case ast.Expr(value=ast.Constant() | ast.Name()) if last is not s:
             return before  # nothing uses the result of the call
-    return coalesce_results(state, before, last)
+    return coalesce_results(state, before, last) if before else [last]
 
 
 def _lift_calls(state: Inlining, s: ast.stmt) -> list[ast.stmt]:
