@@ -55,6 +55,9 @@ __all__ = ["loops_left_serial", "parallelize"]
 _EXACT_BLOCK = 16384
 """Elements of a block of a vector loop (`_Marker.exact_reductions_by_block`)."""
 
+_SHORT_KERNEL = 150
+"""Nodes of a kernel whose folds are also kept as they are, for little work."""
+
 _BRIEF = 20_000
 """Additions (about 20 microseconds of work, by `FIRST_RATE`). A loop that surely does less work is
 not made parallel (`_is_brief`).
@@ -268,16 +271,25 @@ class _Marker:
         if s.until is not None and (split := split_first_hit(s, self.kernel, self.fresh)):
             return split
         if not is_over_blocks(s) and (split := self.folds.split(s)):
-            return version_brief_fold(s, None, split, self.fresh)
+            return self.with_brief(s, None, split)
         blocks = blocks_of_groups(s)
         if blocks is not None and (split := self.folds.split(blocks, groups=s)):
-            return version_brief_fold(s, block_size(blocks), split, self.fresh)
+            return self.with_brief(s, block_size(blocks), split)
         body = self.block(s.body)
         if body is not s.body:
             return (replace(s, body=body),)
         if is_over_blocks(s) and (split := self.folds.split(s)):
-            return version_brief_fold(s, block_size(s), split, self.fresh)
+            return self.with_brief(s, block_size(s), split)
         return (s,)
+
+    def with_brief(
+        self, s: Loop, block: int | None, split: tuple[Stmt, ...]
+    ) -> tuple[Stmt, ...]:
+        """`split`, which takes the place of the fold `s`; in a short kernel with `s` beside it, for
+        little work. (In a longer one the time that the other loops take hides that of a decision.)
+        """
+        is_short = sum(1 for _ in walk(self.kernel)) <= _SHORT_KERNEL
+        return version_brief_fold(s, block, split, self.fresh) if is_short else split
 
     def exact_reductions_by_block(self, s: VecLoop | PredLoop) -> tuple[Stmt, ...] | None:
         """The vector loop `s` as a distributed loop over blocks, if the order of terms does not

@@ -23,6 +23,7 @@ from ...algebra.index_builder import (
     index_min,
     index_mul,
     index_sub,
+    logical_and,
     logical_not,
 )
 from ...algebra.may_raise import is_replay_check, may_replay
@@ -51,6 +52,7 @@ from ...nodes import (
     Assign,
     Call,
     Check,
+    Const,
     Expr,
     HReduce,
     If,
@@ -235,14 +237,20 @@ class FoldSplitter:
                 m = step(hreduce("max", m_1))               for j in vec(…, m_1=m_2): …
                                                             m_2 = step(hreduce("max", m_1))
                                                         m = step(max(m, m_2))
+
+        Not for Python's `max(x, m)`, which forgets what it has at a NaN: what it gives for a block
+        does not tell whether the value before counts.
         """
         lanes, *others = s.body
         if not isinstance(lanes, VecLoop) or not all(isinstance(x, Assign | If) for x in others):
             return None
         if lanes.until is not None or not isinstance(s.range, Interval) or not s.accs:
             return None
-        ops = {a.init: _extremum_of(a) for a in lanes.accs}
-        if {a.current for a in s.accs} != set(ops):
+        ops = {a.init: _extremum_of(a) if _keeps_first(a) else None for a in lanes.accs}
+        if {a.current for a in s.accs} != set(ops) or _depends_on_nan(others):
+            return None
+        is_last = _zeros_that_count(others)
+        if len(is_last) > 1:
             return None
         block = Var(self.fresh.name(s.var), INDEX)
         names = {a.name: self.fresh.name(a.name) for a in s.accs}
@@ -253,7 +261,15 @@ class FoldSplitter:
             of_block = Var(names[a.name], a.init.dtype)
             step = rename_names(a.step, names)
             inner.append(Accum(of_block.name, worst_value(op, a.init.dtype), step, span=a.span))
-            outer.append(replace(a, step=Call(op, (a.current, of_block), a.init.dtype)))
+            total: Expr = Call(op, (a.current, of_block), a.init.dtype)
+            if is_last:  # of two zeros, as of those of a row
+                zero = Const(0.0, a.init.dtype)
+                both = logical_and(
+                    *(Call("eq", (x, zero), "bool") for x in (a.current, of_block))
+                )
+                kept = of_block if True in is_last else a.current
+                total = Call("select", (both, kept, total), a.init.dtype)
+            outer.append(replace(a, step=total))
         end = index_min(index_add(block, index_const(_ROWS)), s.range.hi)
         body = tuple(rename_names(x, names) for x in s.body)
         rows = replace(s, range=Interval(block, end), body=body, accs=tuple(inner))
@@ -423,14 +439,36 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
     )
 
 
+def _depends_on_nan(after: Iterable[Stmt]) -> bool:
+    """Whether code after a vector loop asks whether its extremum is NaN, since the result then
+    depends on the order (`vector.exact_extrema`).
+    """
+    return any(isinstance(n, Call) and n.op == "isnan" for s in after for n in walk(s))
+
+
+def _zeros_that_count(after: Iterable[Stmt]) -> set[bool]:
+    """Of code after a vector loop that searches the zero to which an extremum is equal: whether it
+    takes the last one of the row, and not the first; empty if there is no such code.
+    """
+    return {
+        Var(loop.var, INDEX) not in load.index
+        for s in after for loop in walk(s) if isinstance(loop, Loop)
+        for load in walk(loop) if isinstance(load, Load)
+    }
+
+
+def _keeps_first(a: VecAccum) -> bool:
+    """Whether the accumulator is the first operand of its step, which is kept in case of a tie."""
+    return isinstance(a.step, Call) and a.step.args[0] == Var(a.name, a.step.dtype, a.step.lanes)
+
+
 def _extremum_of(a: VecAccum) -> str | None:
     """The operation by which `a` takes an extremum of its terms; None if it does anything else, or
     if it keeps the last NaN, and not the first: lanes would end with another one.
     """
     if not isinstance(a.step, Call):
         return None
-    keeps_first = isinstance(a.step.args[0], Var) and a.step.args[0].name == a.name
-    ops = ("min", "max", "minimum", "maximum") if keeps_first else ("min", "max")
+    ops = ("min", "max", "minimum", "maximum") if _keeps_first(a) else ("min", "max")
     return next((op for op in ops if is_fold_step(a.step, op, a.name)), None)
 
 
