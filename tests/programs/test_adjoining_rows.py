@@ -159,6 +159,7 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "fortran": np.asfortranarray,
     "upside down": lambda x: x[::-1].copy()[::-1],
     "every second": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "backwards": lambda x: x[:, ::-1].copy()[:, ::-1],
     "one row again": lambda x: np.lib.stride_tricks.as_strided(x.copy(), x.shape, (0, x.itemsize)),
 }
 SHAPES = ((1, 1), (1, 7), (40, 1), (500, 2), (13, 3), (70, 5), (9, 33), (3, 70))
