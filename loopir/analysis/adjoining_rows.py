@@ -33,6 +33,7 @@ from ..nodes import (
     VecLoop,
 )
 from .dependence import may_alias
+from .loop_reductions import lanes_behind
 from .mod_ref import arrays_written
 
 __all__ = ["AdjoiningRows", "adjoining_rows"]
@@ -48,8 +49,8 @@ class AdjoiningRows:
     """The length of a row: a name or the length of an axis. In the body, all of it is about rows.
     """
     axes: tuple[tuple[str, int, int], ...]
-    """Arrays, each with the axis of the rows, whose stride must be the length of a row, and the axis
-    along them, whose stride must be an element.
+    """Arrays, each with the axis of the rows, whose stride must be the length of a row, and the
+    axis along them, whose stride must be an element.
     """
     periodic: tuple[str, ...] = ()
     """Arrays of one axis that each row reads from their start: a longer row needs them repeated."""
@@ -96,17 +97,20 @@ def adjoining_rows(loop: Loop, kernel: Kernel) -> AdjoiningRows | None:
 
 
 def _are_extrema(loop: Loop, lanes: VecLoop) -> bool:
-    """Whether all accumulators of `loop` are maxima and minima that `lanes` goes on with."""
-    continued = set()
+    """Whether all accumulators of `loop` are maxima and minima that `lanes` goes on with, and
+    become what it gives.
+    """
+    continued = dict[str, str]()
     for acc in lanes.accs:
         match acc.init, acc.step:
             case Var(outer), Call(op, args) if op in _EXTREMA and any(
                 isinstance(x, Var) and x.name == acc.name for x in args
             ):
-                continued.add(outer)
+                continued[outer] = acc.name
             case _:
                 return False
-    return continued == {acc.name for acc in loop.accs} and lanes is loop.body[0]
+    given = {acc.name: lanes_behind(acc.step, loop.body) for acc in loop.accs}
+    return continued == given and lanes is loop.body[0]
 
 
 def _axes(loop: Loop, lanes: VecLoop) -> dict[str, tuple[int, int]] | None:

@@ -13,7 +13,7 @@ such as a minimum with its place. `parallelize` calls `FoldSplitter.split`.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ...algebra.constant_folding import index_const, worst_value
@@ -30,6 +30,7 @@ from ...analysis.loop_reductions import (
     Reduction,
     goes_on_through,
     is_fold_step,
+    lanes_behind,
     overflow_checks_of,
     reduction_of,
 )
@@ -242,7 +243,10 @@ class FoldSplitter:
         if lanes.until is not None or not isinstance(s.range, Interval) or not s.accs:
             return None
         ops = {a.init: _extremum_of(a) for a in lanes.accs}
-        if {a.current for a in s.accs} != set(ops):
+        given = {a.current: lanes_behind(a.step, s.body) for a in s.accs}
+        if given != {a.init: a.name for a in lanes.accs}:
+            return None
+        if not all(_keeps_order(x, ops) for x in others):
             return None
         block = Var(self.fresh.name(s.var), INDEX)
         names = {a.name: self.fresh.name(a.name) for a in s.accs}
@@ -423,7 +427,7 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
     )
 
 
-def _extremum_of(a: VecAccum) -> str | None:
+def _extremum_of(a: Accum | VecAccum) -> str | None:
     """The operation by which `a` takes an extremum of its terms; None if it does anything else, or
     if it keeps the last NaN, and not the first: lanes would end with another one.
     """
@@ -432,6 +436,22 @@ def _extremum_of(a: VecAccum) -> str | None:
     keeps_first = isinstance(a.step.args[0], Var) and a.step.args[0].name == a.name
     ops = ("min", "max", "minimum", "maximum") if keeps_first else ("min", "max")
     return next((op for op in ops if is_fold_step(a.step, op, a.name)), None)
+
+
+def _keeps_order(s: Stmt, ops: Mapping[Expr, str | None]) -> bool:
+    """Whether a statement after a vector loop leaves it to the operation of its extremum (``ops``:
+    by the initial value) which of two results is kept. Not so if the last of equal numbers is, or
+    if the fold begins anew after a NaN: then only the elements tell what is kept.
+    """
+    if not isinstance(s, If):
+        return True
+    if not (isinstance(s.cond, Call) and s.cond.op == "eq"):
+        return False  # after a NaN
+    loops = [x for x in s.then if isinstance(x, Loop)]
+    return all(
+        ops.get(x.accs[0].init) in ("maximum", "minimum") or _extremum_of(x.accs[0]) is not None
+        for x in loops
+    )
 
 
 def _as_counted(loop: Loop | While) -> Loop:
