@@ -33,6 +33,7 @@ from ..nodes import (
     VecLoop,
 )
 from .dependence import may_alias
+from .loop_reductions import lanes_behind
 from .mod_ref import arrays_written
 
 __all__ = ["AdjoiningRows", "adjoining_rows"]
@@ -47,8 +48,10 @@ class AdjoiningRows:
     length: Expr
     """The length of a row: a name or the length of an axis. In the body, all of it is about rows.
     """
-    axes: tuple[tuple[str, int], ...]
-    """Arrays, each with the axis of the rows: its stride must be the length of a row."""
+    axes: tuple[tuple[str, int, int], ...]
+    """Arrays, each with the axis of the rows, whose stride must be the length of a row, and the
+    axis along them, whose stride must be an element.
+    """
     periodic: tuple[str, ...] = ()
     """Arrays of one axis that each row reads from their start: a longer row needs them repeated."""
 
@@ -90,30 +93,33 @@ def adjoining_rows(loop: Loop, kernel: Kernel) -> AdjoiningRows | None:
     periodic = _periodic(lanes)
     if not _are_independent(loop, {*axes, *periodic}, kernel):
         return None
-    return AdjoiningRows(length, tuple(axes.items()), periodic)
+    return AdjoiningRows(length, tuple((array, *both) for array, both in axes.items()), periodic)
 
 
 def _are_extrema(loop: Loop, lanes: VecLoop) -> bool:
-    """Whether all accumulators of `loop` are maxima and minima that `lanes` goes on with."""
-    continued = set()
+    """Whether all accumulators of `loop` are maxima and minima that `lanes` goes on with, and
+    become what it gives.
+    """
+    continued = dict[str, str]()
     for acc in lanes.accs:
         match acc.init, acc.step:
             case Var(outer), Call(op, args) if op in _EXTREMA and any(
                 isinstance(x, Var) and x.name == acc.name for x in args
             ):
-                continued.add(outer)
+                continued[outer] = acc.name
             case _:
                 return False
-    return continued == {acc.name for acc in loop.accs} and lanes is loop.body[0]
+    given = {acc.name: lanes_behind(acc.step, loop.body) for acc in loop.accs}
+    return continued == given and lanes is loop.body[0]
 
 
-def _axes(loop: Loop, lanes: VecLoop) -> dict[str, int] | None:
-    """The axis of the rows of each array that the body of `lanes` accesses by ``[i, j]``; None if
-    the variables of the loops occur anywhere else in it, or if it does anything but to assign, to
-    check and to store.
+def _axes(loop: Loop, lanes: VecLoop) -> dict[str, tuple[int, int]] | None:
+    """The axis of the rows and the one along them of each array that the body of `lanes` accesses
+    by ``[i, j]``; None if the variables of the loops occur anywhere else in it, or if it does
+    anything but to assign, to check and to store.
     """
     variables = {loop.var, lanes.var}
-    axes: dict[str, int] = {}
+    axes: dict[str, tuple[int, int]] = {}
     rows = set[Expr]()
     if not all(isinstance(s, Assign | Check | Store) for s in lanes.body):
         return None
@@ -129,7 +135,7 @@ def _axes(loop: Loop, lanes: VecLoop) -> dict[str, int] | None:
             if _is_periodic(n, lanes):
                 continue
             axis = _axis_of_rows(n, loop, lanes)
-            if axis is None or axes.setdefault(n.array, axis) != axis:
+            if axis is None or axes.setdefault(n.array, (axis, n.axis)) != (axis, n.axis):
                 return None
             rows.add(n.index[axis])
     return axes if len(rows) == 1 else None  # the same row of all arrays

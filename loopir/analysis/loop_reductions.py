@@ -13,6 +13,7 @@ A linear recurrence is ``acc = acc * factor + term`` (`match_linear_recurrence`)
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from ..algebra.constant_folding import literal, neutral_element
@@ -22,12 +23,26 @@ from ..dtypes import DTYPES
 from ..ir_names import names_read
 from ..ir_traversal import advanced_accums, map_children, walk
 from ..lazy_dataclass import record, replace
-from ..nodes import Accum, Call, Check, Expr, Loop, Node, Var, While
+from ..nodes import (
+    Accum,
+    Assign,
+    Call,
+    Check,
+    Expr,
+    HReduce,
+    If,
+    Loop,
+    Node,
+    Stmt,
+    Var,
+    While,
+    Yield,
+)
 from ..op_table import OPS
 
 __all__ = [
-    "Reduction", "goes_on_through", "is_fold_step", "match_linear_recurrence", "match_reduction",
-    "overflow_checks_of", "reduction_of",
+    "Reduction", "goes_on_through", "is_fold_step", "lanes_behind", "match_linear_recurrence",
+    "match_reduction", "overflow_checks_of", "reduction_of",
 ]
 
 
@@ -126,6 +141,28 @@ def goes_on_through(outer: Accum, inner: Accum, run: Loop | While, s: Loop) -> b
     goes_on = inner.init == outer.current and outer.step == Var(inner.name, inner.init.dtype)
     is_alone = reads_of_outer == 1 and not reads_of_inner
     return goes_on and is_alone and others.isdisjoint((outer.name, inner.name))
+
+
+def lanes_behind(e: Expr, body: Sequence[Stmt]) -> str | None:
+    """The accumulator of a vector loop in `body` whose reduction `e` is, and nothing computed from
+    it: itself, or what the code after that loop corrects it to (`vector.exact_extrema`); else None.
+    """
+    match e:
+        case HReduce(value=Var(name)):
+            return name
+        case Var(name):
+            pass
+        case _:
+            return None
+    for s in body:
+        match s:
+            case Assign(target, value) if target == name:
+                return lanes_behind(value, body)
+            case If(then=(Loop(accs=accs),), orelse=(), yields=(Yield(target, found, result),)) if (
+                target == name and found in [a.current for a in accs]
+            ):
+                return lanes_behind(result, body)
+    return None
 
 
 def _reads(name: str, *code: Node) -> int:

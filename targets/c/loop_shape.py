@@ -54,15 +54,18 @@ class RowCollapse:
 def row_collapse(n: ir.Loop, s: Scope) -> RowCollapse | None:
     """How the rows of `n` may run as one; None if they must not. Names are bound in `s`."""
     adjoining = adjoining_rows(n, s.kernel) if s.kernel is not None else None
-    if adjoining is None or any(array in s.bits for array, _ in adjoining.axes):
+    if adjoining is None or any(array in s.bits for array, *_ in adjoining.axes):
         return None
     if any(array in s.bits or s.arrays[array].unit != 0 for array in adjoining.periodic):
         return None
     row_length = parenthesized(expr(adjoining.length, s))
-    tests = [
-        f"{s.use(f'{array}.s{axis}')} == {row_length} * {DTYPES[s.arrays[array].dtype].bytes}"
-        for array, axis in adjoining.axes
-    ]
+    tests = list[str]()
+    for array, axis, along in adjoining.axes:
+        p = s.arrays[array]
+        size = DTYPES[p.dtype].bytes
+        tests.append(f"{s.use(f'{array}.s{axis}')} == {row_length} * {size}")
+        if p.unit != along:  # known when the kernel runs: a row may be read backwards
+            tests.append(f"{s.use(f'{array}.s{along}')} == {size}")
     name = "length of rows"  # no name of the kernel
     rows, most, length = s.fresh("rows"), s.fresh("most_rows"), s.fresh("length")
     s.names[name] = length

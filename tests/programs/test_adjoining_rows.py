@@ -194,6 +194,7 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "fortran": np.asfortranarray,
     "upside down": lambda x: x[::-1].copy()[::-1],
     "every second": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "backwards": lambda x: x[:, ::-1].copy()[:, ::-1],
     "one row again": lambda x: np.lib.stride_tricks.as_strided(x.copy(), x.shape, (0, x.itemsize)),
 }
 SHAPES = ((1, 1), (1, 7), (40, 1), (500, 2), (13, 3), (70, 5), (9, 33), (3, 70))
@@ -261,3 +262,101 @@ def test_rows_of_contiguous_arrays_run_as_one() -> None:
         assert "repeated" in fuse(f).emit("c", a, b), f.__name__
     for f in (row_before, other_row, row_number, row_maxima):
         assert "most_rows" not in fuse(f).emit("c", a, b), f.__name__
+
+
+def last_largest(a, m):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] >= m:
+                m = a[i, j]
+    return m
+
+
+def last_smallest(a, m):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] <= m:
+                m = a[i, j]
+    return m
+
+
+def first_above(a, m):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] > m:
+                m = a[i, j]
+    return m
+
+
+def new_after_nan(a, m):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            m = max(a[i, j], m)
+    return m
+
+
+def both_after_nan(a, m):
+    low = m
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            m = max(m, a[i, j])
+            low = min(a[i, j], low)
+    return m, low
+
+
+def unless_above(a, m):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if not (m > a[i, j]):
+                m = a[i, j]
+    return m
+
+
+def by_maximum(a, m):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            m = np.maximum(m, a[i, j])
+    return m
+
+
+def root_after_row(a, m):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            m = max(m, a[i, j])
+        m = np.sqrt(m)
+    return m
+
+
+def one_more_after_row(a, m):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            m = max(m, a[i, j])
+        m = np.float64(m) + 1.0
+    return m
+
+
+EXTREMA = [
+    last_largest, last_smallest, first_above, new_after_nan, both_after_nan, unless_above,
+    by_maximum, root_after_row, one_more_after_row,
+]
+VALUES = ((0.0, -0.0), (0.0, -0.0, -1.0, 1.0), (np.nan, 1, 2, 3), (np.nan, -0.0, 0.0), (np.nan,),
+          (np.nan, -np.inf, np.inf), (-np.inf,))
+
+
+@pytest.mark.parametrize("f", EXTREMA)
+def test_extrema_keep_the_zero_and_the_nan_that_python_keeps(f: Callable[..., Any]) -> None:
+    """Also over several blocks of rows."""
+    rng = np.random.default_rng(5)
+    compiled = fuse(f)
+    starts = (0.0, -0.0, np.nan, -np.inf, 1.0)
+    shapes = ((0, 3), (5, 3), (17, 2), (40, 3), (9, 1), (70, 9), (9, 40))
+    for values, shape, start in product(VALUES, shapes, starts):
+        common = np.full(shape, float(values[-1]))
+        common.ravel()[:3] = values[0]
+        for a in (rng.choice(np.array(values), shape), common, common[::-1].copy()):
+            with np.errstate(all="ignore"):
+                want = repr(f(a, np.float64(start)))
+                for threads in (1, 3):
+                    with thread_pool.forced(threads):
+                        got = repr(compiled(a, np.float64(start)))
+                    assert got == want, (values, shape, start, threads)

@@ -13,7 +13,7 @@ such as a minimum with its place. `parallelize` calls `FoldSplitter.split`.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ...algebra.constant_folding import index_const, worst_value
@@ -23,7 +23,6 @@ from ...algebra.index_builder import (
     index_min,
     index_mul,
     index_sub,
-    logical_and,
     logical_not,
 )
 from ...algebra.may_raise import is_replay_check, may_replay
@@ -31,6 +30,7 @@ from ...analysis.loop_reductions import (
     Reduction,
     goes_on_through,
     is_fold_step,
+    lanes_behind,
     overflow_checks_of,
     reduction_of,
 )
@@ -52,7 +52,6 @@ from ...nodes import (
     Assign,
     Call,
     Check,
-    Const,
     Expr,
     HReduce,
     If,
@@ -237,39 +236,30 @@ class FoldSplitter:
                 m = step(hreduce("max", m_1))               for j in vec(…, m_1=m_2): …
                                                             m_2 = step(hreduce("max", m_1))
                                                         m = step(max(m, m_2))
-
-        Not for Python's `max(x, m)`, which forgets what it has at a NaN: what it gives for a block
-        does not tell whether the value before counts.
         """
         lanes, *others = s.body
         if not isinstance(lanes, VecLoop) or not all(isinstance(x, Assign | If) for x in others):
             return None
         if lanes.until is not None or not isinstance(s.range, Interval) or not s.accs:
             return None
-        ops = {a.init: _extremum_of(a) if _keeps_first(a) else None for a in lanes.accs}
-        if {a.current for a in s.accs} != set(ops) or _depends_on_nan(others):
+        ops = {a.init: _extremum_of(a) for a in lanes.accs}
+        late = {a.init for a in lanes.accs if not _keeps_first(a)}
+        given = {a.current: lanes_behind(a.step, s.body) for a in s.accs}
+        if given != {a.init: a.name for a in lanes.accs}:
             return None
-        is_last = _zeros_that_count(others)
-        if len(is_last) > 1:
+        if not all(_keeps_order(x, ops) for x in others):
             return None
         block = Var(self.fresh.name(s.var), INDEX)
         names = {a.name: self.fresh.name(a.name) for a in s.accs}
         inner, outer = list[Accum](), list[Accum]()
         for a in s.accs:
-            if (op := ops[a.current]) is None:
+            op = ops[a.current]
+            if op is None or (a.current in late and DTYPES[a.init.dtype].kind == "f"):
                 return None
             of_block = Var(names[a.name], a.init.dtype)
             step = rename_names(a.step, names)
             inner.append(Accum(of_block.name, worst_value(op, a.init.dtype), step, span=a.span))
-            total: Expr = Call(op, (a.current, of_block), a.init.dtype)
-            if is_last:  # of two zeros, as of those of a row
-                zero = Const(0.0, a.init.dtype)
-                both = logical_and(
-                    *(Call("eq", (x, zero), "bool") for x in (a.current, of_block))
-                )
-                kept = of_block if True in is_last else a.current
-                total = Call("select", (both, kept, total), a.init.dtype)
-            outer.append(replace(a, step=total))
+            outer.append(replace(a, step=Call(op, (a.current, of_block), a.init.dtype)))
         end = index_min(index_add(block, index_const(_ROWS)), s.range.hi)
         body = tuple(rename_names(x, names) for x in s.body)
         rows = replace(s, range=Interval(block, end), body=body, accs=tuple(inner))
@@ -439,30 +429,13 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
     )
 
 
-def _depends_on_nan(after: Iterable[Stmt]) -> bool:
-    """Whether code after a vector loop asks whether its extremum is NaN, since the result then
-    depends on the order (`vector.exact_extrema`).
-    """
-    return any(isinstance(n, Call) and n.op == "isnan" for s in after for n in walk(s))
-
-
-def _zeros_that_count(after: Iterable[Stmt]) -> set[bool]:
-    """Of code after a vector loop that searches the zero to which an extremum is equal: whether it
-    takes the last one of the row, and not the first; empty if there is no such code.
-    """
-    return {
-        Var(loop.var, INDEX) not in load.index
-        for s in after for loop in walk(s) if isinstance(loop, Loop)
-        for load in walk(loop) if isinstance(load, Load)
-    }
-
-
-def _keeps_first(a: VecAccum) -> bool:
+def _keeps_first(a: VecAccum | Accum) -> bool:
     """Whether the accumulator is the first operand of its step, which is kept in case of a tie."""
-    return isinstance(a.step, Call) and a.step.args[0] == Var(a.name, a.step.dtype, a.step.lanes)
+    x = a.step.args[0] if isinstance(a.step, Call) else None
+    return isinstance(x, Var) and x.name == a.name
 
 
-def _extremum_of(a: VecAccum) -> str | None:
+def _extremum_of(a: Accum | VecAccum) -> str | None:
     """The operation by which `a` takes an extremum of its terms; None if it does anything else, or
     if it keeps the last NaN, and not the first: lanes would end with another one.
     """
@@ -470,6 +443,22 @@ def _extremum_of(a: VecAccum) -> str | None:
         return None
     ops = ("min", "max", "minimum", "maximum") if _keeps_first(a) else ("min", "max")
     return next((op for op in ops if is_fold_step(a.step, op, a.name)), None)
+
+
+def _keeps_order(s: Stmt, ops: Mapping[Expr, str | None]) -> bool:
+    """Whether a statement after a vector loop leaves it to the operation of its extremum (``ops``:
+    by the initial value) which of two results is kept. Not so if the last of equal numbers is, or
+    if the fold begins anew after a NaN: then only the elements tell what is kept.
+    """
+    if not isinstance(s, If):
+        return True
+    if not (isinstance(s.cond, Call) and s.cond.op == "eq"):
+        return False  # after a NaN
+    loops = [x for x in s.then if isinstance(x, Loop)]
+    return all(
+        ops.get(x.accs[0].init) in ("maximum", "minimum") or _extremum_of(x.accs[0]) is not None
+        for x in loops
+    )
 
 
 def _as_counted(loop: Loop | While) -> Loop:
