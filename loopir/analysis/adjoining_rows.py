@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ..ir_names import bound_names, names_read
-from ..ir_traversal import children, walk
+from ..ir_traversal import children, walk, walk_statements
 from ..lazy_dataclass import record
 from ..nodes import (
     Assign,
-    Bits,
     Call,
     Check,
     Const,
     Dim,
     Expr,
+    If,
     Interval,
     Kernel,
     Load,
@@ -188,7 +188,8 @@ def _is_about_rows(s: Stmt, loop: Loop, length: Expr) -> bool:
     """Whether `s`, after the vector loop, is about a row of any length: it loads elements of the
     row, and has `length` and the row only in subscripts and ranges of loops.
     """
-    if any(isinstance(n, Store | Bits | VecLoop | Check) for n in walk(s)):
+    statements = (n for n in walk_statements(s) if isinstance(n, Stmt))
+    if not all(isinstance(n, Assign | If | Loop) for n in statements):
         return False
     for n in walk(s):
         if isinstance(n, Loop) and n.range != Interval(Const(0, "i64"), length):
