@@ -427,7 +427,8 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     is_known_library_function = isinstance(value, FunctionType) and _is_library_function(value)
     if is_known_library_function or is_native(value) or _is_expanded_by_user(state, call):
         return None
-    return _callee_of_value(state, value, from_ast(func), call)  # 5
+    # 5
+    return None if value is None else _callee_of_value(state, value, from_ast(func), call)
 
 
 def _callee_of_value(

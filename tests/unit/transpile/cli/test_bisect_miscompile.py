@@ -108,7 +108,7 @@ def test_ill_formed_ir_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_crash_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     def emit_body(*args: Any, **kwargs: Any) -> str:
         start = "int64_t status = 0;"
-        return right(*args, **kwargs).replace(start, f"{start} __builtin_trap();", 1)
+        return right(*args, **kwargs).replace(start, f"{start} __builtin_trap();")
 
     from targets import kernel_selection
 

@@ -224,3 +224,28 @@ def test_the_reason_in_a_method_is_named(function: Any, o: Plain, message: str, 
 def test_a_function_of_the_class_stands_for_super(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     assert fuse(scaled_sum)(ByName(), X) == scaled_sum(ByName(), X)
+
+
+def of_a_sum(x, word):
+    n = 0
+    for c in (word + "a").upper():
+        n += len(x) + (c == "A")
+    return n
+
+
+def of_a_call(x, word):
+    t = 0.0
+    for k in range(len(str(x[0]).split("."))):
+        t += x[k]
+    return t
+
+
+def of_a_comprehension(x, word):
+    return [v * 2 for v in x].count(2.0)
+
+
+@pytest.mark.parametrize("f", [of_a_sum, of_a_call, of_a_comprehension])
+def test_methods_of_any_expression_are_no_failure_of_the_compiler(f: Any) -> None:
+    """What no guard can evaluate, such as an operation, is no function to inline."""
+    x = np.array([1.5, 2.0, 1.0])
+    assert fuse(f, on_reject="silent")(x, "bc") == f(x, "bc")
