@@ -1,7 +1,8 @@
 /* What every kernel here is written in: one register of the instruction set that the compiler was told, for elements T.
  *
- * Read once a dtype, with T, T_BYTES and T_FLOAT defined; each name ends in the dtype: N(load) is load_f32. V: a register
- * of LANES elements; M: a mask of them (bits on AVX-512, lanes of 0 and -1 elsewhere); I, U: integers of V's shape.
+ * Read once a dtype, with T, T_BYTES, T_FLOAT and STREAMED (the bytes of a result that goes past the caches) defined; each name
+ * ends in the dtype: N(load) is load_f32. V: a register of LANES elements; M: a mask of them (bits on AVX-512, lanes of 0 and -1
+ * elsewhere); I, U: integers of V's shape.
  *
  * A kernel is KERNEL(name): it gets arrays (data, lengths, strides in bytes) and scalars in the order of its meaning's
  * parameters, may rely on its guards and on unit strides where the meaning has ::1, and returns the status 0. Float folds
@@ -29,7 +30,6 @@
 #define REGISTERS (256 / V_BYTES)
 #define BLOCK 4096
 #define BLOCKS 64
-#define STREAMED (16 << 20)
 
 #define C N(element)
 #define V N(V)

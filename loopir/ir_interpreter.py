@@ -18,7 +18,8 @@ from .dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from .ir_traversal import advanced_accums, walk
 from .lazy_dataclass import record, replace
 from .nodes import assert_never
-from .op_table import GUARD_SHIFT, STATUS, check_status, evaluate
+from .op_table import evaluate
+from .status_bits import GUARD_SHIFT, STATUS, check_status
 
 __all__ = ["Outcome", "run_kernel"]
 
@@ -27,7 +28,7 @@ __all__ = ["Outcome", "run_kernel"]
 class Outcome:
     """How a kernel ended.
 
-    ``status`` is 0, bits of `op_table.STATUS`, or ``(i + 1) << GUARD_SHIFT`` when the guard at
+    ``status`` is 0, bits of `status_bits.STATUS`, or ``(i + 1) << GUARD_SHIFT`` when the guard at
     index i of `Kernel.guards` failed.
     """
 

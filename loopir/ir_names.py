@@ -10,7 +10,6 @@ The queries are memoised in each node, since most nodes survive many passes.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from .ir_traversal import (
     EXPRESSIONS,
     N,
+    advanced_accums,
     bottom_up,
     children,
     map_children,
@@ -53,8 +53,8 @@ from .nodes import (
 )
 
 __all__ = [
-    "FreshNames", "bound_names", "expand_names", "names_read", "multiply_bound_names",
-    "own_bindings", "rename_names", "substitute_bounded", "substitute",
+    "FreshNames", "bound_names", "changed_names", "expand_names", "names_read",
+    "multiply_bound_names", "own_bindings", "rename_names", "substitute_bounded", "substitute",
     "values_assigned_once",
 ]
 
@@ -66,6 +66,15 @@ def bound_names(*nodes: Node) -> frozenset[str]:
         for i in loop(0, n, s=0.0): t = x[i]; s = step(s + t)    →    {i, s, t}
     """
     return _union_of([], [_bound_and_used(n)[0] for n in nodes])
+
+
+def changed_names(*code: Node) -> frozenset[str]:
+    """Every name that may have another value after some of `code` than before it: those that it
+    binds, and the counters of loops around it that it advances (`advanced_accums`).
+
+        for j in loop(0, n): append(y, c, x[j])    →    {j, c}
+    """
+    return bound_names(*code).union(*map(advanced_accums, code))
 
 
 def own_bindings(s: Node) -> Iterator[tuple[str, tuple[Expr, ...]]]:
@@ -176,10 +185,10 @@ def names_read(*code: Node | None) -> frozenset[str]:
 
 
 def values_assigned_once(code: Node) -> dict[str, Expr]:
-    """The values of the names that `code` assigns exactly once."""
-    assigns = [n for n in walk(code) if isinstance(n, Assign)]
-    counts = Counter(n.name for n in assigns)
-    return {n.name: n.value for n in assigns if counts[n.name] == 1}
+    """The values of the names that `code` assigns, and binds in no other place."""
+    again = multiply_bound_names(code)
+    assigns = (n for n in walk(code) if isinstance(n, Assign))
+    return {n.name: n.value for n in assigns if n.name not in again}
 
 
 def multiply_bound_names(code: Node) -> frozenset[str]:

@@ -17,7 +17,8 @@ from .dtypes import DTYPES, INDEX, MAX_RANK, converts_directly
 from .ir_printer import show
 from .ir_traversal import advanced_accums, children, range_bounds
 from .nodes import assert_never
-from .op_table import OPS, STATUS
+from .op_table import OPS
+from .status_bits import STATUS
 
 __all__ = ["Stage", "VerifyError", "verify"]
 

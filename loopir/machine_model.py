@@ -15,9 +15,9 @@ __all__ = [
 
 @record(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The parameters of a core, as `targets.isa.target.Target.model` fills them in for a target.
-    They decide tile sizes and loop shapes, never the order of a fold: results have the same bits on
-    every machine.
+    """The parameters of a core, as `targets.isa.target.Target.model` fills them in for a target,
+    and `targets.build.machine_record.fitted` for the machine at hand. They decide tile sizes and
+    loop shapes, never the order of a fold: results have the same bits on every machine.
     """
 
     registers: int = 16  # vector registers
@@ -25,6 +25,11 @@ class Machine:
     latency: int = 4  # cycles from an addition to its use
     pipes: int = 2  # additions issued per cycle
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)  # bytes of L1, L2 and L3
+
+    @property
+    def streamed_bytes(self) -> int:
+        """Bytes of a result from which on it goes past the caches: half of the last one."""
+        return self.caches[2] // 2
 
 
 DEFAULT_MACHINE = Machine()

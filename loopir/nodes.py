@@ -401,9 +401,10 @@ class Prefix(Spanned):
 
 @record(frozen=True, slots=True)
 class Check(Spanned):
-    """Sets the status bit ``code`` (of ``op_table.STATUS``) where ``cond`` is false. Execution goes
-    on, unless the code is ``"replay"`` and the kernel stops (`Kernel.stops`). ``cause`` is the
-    guard code for reports; it does not take part in equality.
+    """Sets the status bit ``code`` (`status_bits.STATUS`) where ``cond`` is false. Execution goes
+    on, unless the code is ``"replay"`` and the kernel stops (`Kernel.stops`); compiled code stops
+    at any such check, as what other kernels have overwritten is put back. ``cause`` is the guard
+    code for reports; it does not take part in equality.
     """
     cond: Expr
     code: str
@@ -487,7 +488,7 @@ class Disjoint(Spanned):
 class Kernel:
     """One compiled region.
 
-    ``strict`` names the float-status classes (``op_table.STATUS``) after which the call is replayed
+    ``strict`` names the float conditions (`status_bits.STATUS`) after which the call is replayed
     in Python. With ``stops`` the kernel ends where a ``"replay"`` check fails, and Python then
     writes again what was written so far. It writes the same values, since the kernel reads nothing
     that it writes, or has all its checks before its first visible store (`checks.hoist_checks`). In

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .process.signal_exceptions import failures
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
     "carryless_product", "clamp", "first_set", "complex_power_part", "fma", "high_product",
     "complex_part", "math_function", "popcount", "relu", "bit_rotation", "rsqrt", "saturating",
-    "sigmoid",
+    "short_product", "sigmoid",
 ]
 
 
@@ -91,6 +93,13 @@ def high_product(a: Any, b: Any) -> Any:
     a, b = np.asarray(a), np.asarray(b)
     product = a.astype(object) * b.astype(object)
     return np.asarray(product >> 8 * a.itemsize, dtype=object).astype(a.dtype)
+
+
+def short_product(a: Any, b: Any) -> Any:
+    """The product of the low halves, which has as many bits as an operand."""
+    a, b = np.asarray(a), np.asarray(b)
+    half = f"{a.dtype.kind}{a.itemsize // 2}"
+    return a.astype(half).astype(a.dtype) * b.astype(half).astype(a.dtype)
 
 
 def popcount(a: Any) -> Any:
@@ -185,7 +194,7 @@ def math_function(function: Callable[..., float]) -> Callable[..., Any]:
         """The function of numbers."""
         try:
             return function(*args)
-        except ValueError:
+        except failures(ValueError):
             return math.nan
 
     def run(*args: Any) -> Any:

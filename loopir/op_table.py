@@ -24,48 +24,11 @@ from .dtypes import DTYPES
 from .lazy_dataclass import record
 
 __all__ = [
-    "CHECK_CAUSES", "FIRST_GUARD_STATUS", "GUARD_SHIFT", "NEGATED_COMPARISON", "OPS", "STATUS",
-    "Op", "check_status", "evaluate",
+    "NEGATED_COMPARISON", "OPS", "Op", "evaluate",
 ]
-
-STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "replay": 16}
-"""Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: the call is run again in Python."""
-
-CHECK_CAUSES: dict[str, int] = {"GUARD_INT_RANGE": 32, "GUARD_BOUNDS": 64, "GUARD_DIVISION": 128}
-"""The bit for each kind of check in a kernel. A check that fails sets it in the kernel's status,
-beside the bit ``replay`` (`check_status`), so that the report can say why Python ran the call::
-
-    x[i] out of bounds    →    status 16 | 64    →    a replay of the code GUARD_BOUNDS
-
-A check of another kind sets ``replay`` alone: `float_errors`, which reads the bits, then gives the
-code GUARD_RAISES.
-"""
-
-GUARD_SHIFT = 8
-"""A failed guard's status is its number, counted from 1, shifted left by this many bits."""
-
-FIRST_GUARD_STATUS = 1 << GUARD_SHIFT
-"""The least status that names a failed guard; the statuses of a kernel that ran are lower.
-
-====================  ==============================================================
-status                meaning
-====================  ==============================================================
-< 0                   the call has another signature than the kernel
-0                     the result is valid
-bits 1, 2, 4, 8       float flags: divide, over, under, invalid (`STATUS`)
-bit 16                a check failed: replay the call in Python (`STATUS`)
-bits 32, 64, 128      what that check was about (`CHECK_CAUSES`)
->= 256                the guard of number ``status >> GUARD_SHIFT`` (from 1) failed
-====================  ==============================================================
-"""
 
 NEGATED_COMPARISON = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 """The negation of each comparison, valid for integers only: on a NaN, ``<`` and ``>=`` are both false."""
-
-
-def check_status(code: str, cause: str) -> int:
-    """The bits that a failing check of `code` sets, for that `cause` (of `CHECK_CAUSES`, or "")."""
-    return STATUS[code] | CHECK_CAUSES.get(cause, 0)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -263,6 +226,7 @@ _ROWS = (
     Op(name="rotr", sig="aa:a", run=op_semantics.bit_rotation(-1), c="tp_rotr_{d}({0}, {1})", spellings=("transpile.ops.rotr",), kinds="iu"),
     Op(name="clmul", sig="aa:a", run=op_semantics.carryless_product, c="tp_clmul_{d}({0}, {1})", spellings=("transpile.ops.clmul",), kinds="iu", weight=4),
     Op(name="mul_high", sig="aa:a", run=op_semantics.high_product, c="tp_mul_high_{d}({0}, {1})", spellings=("transpile.ops.mul_high",), kinds="iu", weight=4),
+    Op(name="short_mul", sig="aa:a", run=op_semantics.short_product, c="tp_short_mul_{d}({0}, {1})", kinds="iu", excluded=("i8", "u8", "i16", "u16", "i32", "u32")),
     Op(name="popcount", sig="a:a", run=op_semantics.popcount, c="tp_popcount_{d}({0})", spellings=("transpile.ops.popcount",), kinds="iu"),
     Op(name="first_set", sig="a:a", run=op_semantics.first_set, c="tp_first_set_{d}({0})", spellings=("transpile.ops.first_set",), kinds="iu"),
     Op(name="saturating_add", sig="aa:a", run=op_semantics.saturating(operator.add), c="tp_saturating_add_{d}({0}, {1})", spellings=("transpile.ops.saturating_add",), kinds="iu"),

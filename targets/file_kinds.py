@@ -1,15 +1,17 @@
 """File kinds: whether there is a file or a folder at a path, or OSError where that is unknown.
 
-`os.path.isfile`, `os.path.isdir` and `os.path.realpath` pass over every OSError: where the system
-lacks memory or descriptors, and where a signal handler raises a TimeoutError. A decision that is
-made from the answer, such as that there is no C compiler, may be remembered. So the functions here
-raise OSError then.
+`os.path.isfile`, `os.path.isdir` and their like pass over every OSError and ValueError: where the
+system lacks memory or descriptors, and where a signal handler raises a TimeoutError. A decision
+that is made from the answer, such as that there is no C compiler, may be remembered. So the
+functions here raise OSError then.
 """
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from stat import S_ISDIR, S_ISREG
+
+from loopir.process.signal_exceptions import failures
 
 __all__ = ["is_file", "is_folder", "real_path"]
 
@@ -32,7 +34,7 @@ def real_path(path: str) -> str:
     """
     try:
         return os.path.realpath(path, strict=True)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+    except failures(FileNotFoundError, NotADirectoryError, PermissionError):
         return os.path.realpath(path)
 
 
@@ -42,5 +44,5 @@ def _is_kind(path: str, is_expected: Callable[[int], bool]) -> bool:
     """
     try:
         return is_expected(os.stat(path).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
+    except failures(FileNotFoundError, NotADirectoryError):
         return False

@@ -102,7 +102,7 @@ def kernel_c_source(kernels: Iterable[tuple[str, str]], target: Target) -> str:
     for name, dtype in kernels:
         by_dtype.setdefault(dtype, []).append(name)
     types = [f"typedef {DTYPES[d].c} {_c_dtype(d)};" for d in by_dtype]
-    sections = [_kernels_for_dtype(dtype, names) for dtype, names in by_dtype.items()]
+    sections = [_kernels_for_dtype(dtype, names, target) for dtype, names in by_dtype.items()]
     needs_no_intrinsics = all(
         len(kernel_library()[name].headers) == 1 for names in by_dtype.values() for name in names
     )
@@ -110,12 +110,15 @@ def kernel_c_source(kernels: Iterable[tuple[str, str]], target: Target) -> str:
     return includes + "\n".join([*types, *sections])
 
 
-def _kernels_for_dtype(dtype: str, names: Iterable[str]) -> str:
+def _kernels_for_dtype(dtype: str, names: Iterable[str], target: Target) -> str:
     """The headers and kernels for one dtype. All macros that they define are undefined at the end,
     since the text for the next dtype defines them again.
     """
     d = DTYPES[dtype]
-    macros_of_dtype = {"T": _c_dtype(dtype), "T_BYTES": d.bytes, "T_FLOAT": int(d.kind == "f")}
+    macros_of_dtype = {
+        "T": _c_dtype(dtype), "T_BYTES": d.bytes, "T_FLOAT": int(d.kind == "f"),
+        "STREAMED": target.model.streamed_bytes,
+    }
     lines = [f"#define {name} {value}" for name, value in macros_of_dtype.items()]
     kernels = [kernel_library()[name] for name in names]
     headers = max((k.headers for k in kernels), key=len)

@@ -21,6 +21,9 @@ import gc
 import logging
 import os
 import random
+import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +31,7 @@ from typing import Any
 from zlib import crc32
 
 import example_counts
+import numpy as np
 import pytest
 from example_counts import hurried_flags, with_flags
 from hypothesis import HealthCheck, Phase, settings
@@ -43,6 +47,9 @@ STARTED = time.monotonic()
 
 os.environ.setdefault("TRANSPILE_SELECT", "compiled")
 """Machine code serves all calls that it can, however short: the tests are about its answers."""
+
+os.environ.setdefault("TRANSPILE_MACHINE", "typical")
+"""Texts that are compared have the cache sizes of a target, not those of the machine at hand."""
 
 UNIT_SHARE = 20
 """Of the cases of a unit test with no ``share`` of its own, a run of all tests takes one in this.
@@ -214,10 +221,29 @@ def seen_before(parameter: str, seen: set[str], item: pytest.Item) -> bool:
     return before
 
 
+STATE = pytest.StashKey[dict[str, Any]]()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     seconds = item.config.getoption("--seconds")
     if seconds is not None and time.monotonic() - STARTED > seconds:
         pytest.skip(f"out of time: --seconds {seconds:.0f}")
+    item.stash[STATE] = _state_of_the_process()
+
+
+def _state_of_the_process() -> dict[str, Any]:
+    """What tests, and the libraries that they call, change, and may forget to restore."""
+    return {
+        "recursion limit": sys.getrecursionlimit(),
+        "working directory": os.getcwd(),
+        "floating-point errors": np.geterr(),
+        "handlers of signals": {
+            number: signal.getsignal(number)
+            for number in (signal.SIGINT, signal.SIGALRM, signal.SIGTERM, signal.SIGUSR1)
+        },
+        "size of stacks": threading.stack_size(),
+    }
 
 
 gc.disable()  # while tests are collected, of which all stay
@@ -234,7 +260,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """What a module leaves is what it has cached: a test of leaks need not go through it."""
+    """A test fails that leaves state behind on which the results of later ones may depend. What a
+    module leaves is what it has cached: a test of leaks need not go through it.
+    """
+    if (before := item.stash.get(STATE, None)) is not None:
+        after = _state_of_the_process()
+        sys.setrecursionlimit(before["recursion limit"])  # one test fails, not all after it
+        assert after == before
     if nextitem is not None and nextitem.path != item.path and time.monotonic() > _kept_at + 5:
         keep()
 

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from .report.loop_report import Report
     from .runtime.fuse_decorator import Fused, fuse
     from .thread_limits import Threads, threads
+    from .ufuncs.numba_decorators import guvectorize, vectorize
 
 __all__ = [
-    "FuseError", "FuseWarning", "Fused", "Report", "Threads", "__version__", "fuse", "macro",
-    "threads",
+    "FuseError", "FuseWarning", "Fused", "Report", "Threads", "__version__", "fuse",
+    "guvectorize", "load_ipython_extension", "macro", "threads", "vectorize",
 ]
 
 __version__ = "0.1.0"
@@ -28,8 +29,10 @@ _HOMES = {
     "Report": "report.loop_report",
     "Threads": "thread_limits",
     "fuse": "runtime.fuse_decorator",
+    "guvectorize": "ufuncs.numba_decorators",
     "macro": "expand",
     "threads": "thread_limits",
+    "vectorize": "ufuncs.numba_decorators",
 }
 
 
@@ -38,12 +41,19 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    from loopir.garbage_collection import collecting_less_often
+    from .runtime.process.garbage_collection import collecting_less_often
 
     with collecting_less_often():
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by IPython for ``%load_ext transpile``: defines ``%%fuse`` and ``%fuse_annotate``."""
+    from .cli.notebook_magics import register_magics
+
+    register_magics(shell)
 
 
 def __dir__() -> list[str]:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.lazy_dataclass import record, replace
 
-from .host_nodes import HostConst, HostExpr, HostItem, HostName
+from .host_nodes import HostAttribute, HostConst, HostExpr, HostItem, HostName
 from .result_spec import ResultSpec
 from .types.value_types import PARTS, ArrayType, ListType, RecordType, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from loopir.nodes import Kernel
+    from loopir.nodes import Expr, Kernel
 
     from .diagnostics import InlinedAt
 
@@ -143,6 +143,24 @@ class ListItems:
     """Whether the list is a global or closure variable, and no parameter."""
     flags: str | None = None
     """The name of the bool array that tells which items are ints, if some may be floats."""
+    read: HostExpr | None = None
+    """What reads the list, if it is a member of an argument; ``of`` is then the local name that the
+    member has."""
+
+    @property
+    def counting_argument(self) -> str | None:
+        """The argument whose part in the size of a call counts the items of this list: itself, or
+        the object that has it as an attribute. None for lists that no call counts: globals, and
+        members of other members, tuples and dicts.
+        """
+        if self.captured:
+            return None
+        match self.read:
+            case None:
+                return self.of
+            case HostAttribute(HostName(argument)):
+                return argument
+        return None
 
 
 @record(frozen=True, slots=True)
@@ -299,6 +317,10 @@ class Plan:
     """
     temporaries: frozenset[str] = frozenset()
     """Arrays that the function makes, and that do not escape: they need not exist."""
+    zeros: tuple[tuple[str, tuple[Expr, ...], HostExpr], ...] = ()
+    """The arrays that are allocated as zeros, each with its lengths, and with the expression that
+    allocates it without a fill.
+    """
     sources: tuple[StatusSource, ...] = ()
     """The operations that may raise floating-point conditions, in Python's order."""
     raised_order: str | None = None
@@ -333,6 +355,15 @@ class Plan:
     def without_arrays(self, removed: Collection[str]) -> Plan:
         """This plan without the bindings of arrays that were ``removed`` from the kernel."""
         return replace(self, bindings=tuple(b for b in self.bindings if b.name not in removed))
+
+    def with_zeros_filled(self, filled: Collection[str]) -> Plan:
+        """This plan for a kernel that fills these of its ``zeros`` itself."""
+        unfilled = {name: expr for name, _, expr in self.zeros if name in filled}
+        return replace(self, bindings=tuple(
+            replace(b, expr=unfilled[b.name])
+            if isinstance(b, Allocated) and b.name in unfilled else b
+            for b in self.bindings
+        ))
 
     @property
     def has_unknown_messages(self) -> bool:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from .types.value_types import ArgType
 
 __all__ = [
-    "NO_COMPILER", "TRACEBACK", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
-    "calling_frames", "drop_first_line", "drop_tracebacks", "fallback_is_error",
-    "fallback_message", "is_checked", "selects_by_time", "selects_python", "should_warn",
-    "source_location", "warn",
+    "EMPTY_LIST", "NOTE_ON_EMPTY_LISTS", "NO_COMPILER", "TRACEBACK", "EmitError", "FuseError",
+    "FuseWarning", "call_signature_text", "calling_frames", "drop_first_line", "drop_tracebacks",
+    "fallback_is_error", "fallback_message", "is_checked", "selects_by_time", "selects_python",
+    "should_warn", "source_location", "warn",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -48,6 +48,12 @@ class EmitError(FuseError):
     """A function that compiles cannot be printed in the requested form."""
 
 
+EMPTY_LIST = "empty list"
+"""What messages call the type of an argument that has no item whose type could be named."""
+
+NOTE_ON_EMPTY_LISTS = "an empty list counts as one of floats"
+
+
 def fallback_message(
     function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None,
     *, part: bool = False, region: bool = False, runs: bool = True,
@@ -68,11 +74,13 @@ def fallback_message(
     hint = ""
     if rejection and rejection.family in ("BUILD", "SOURCE"):
         hint = (rejection.help or rejection.note or "").partition("\n")[0]  # says most
+    elif rejection and EMPTY_LIST in map(str, types) and "float" in rejection.message:
+        hint = NOTE_ON_EMPTY_LISTS
     if rejection is None:  # a call of a signature that is compiled
         from .diagnostics import CODES
 
         why, hint = f": {CODES[code].title}", CODES[code].help
-    how = "is not compiled as a whole" if part else "runs as Python" if runs else "is not compiled"
+    how = "is compiled in part at most" if part else "runs as Python" if runs else "is not compiled"
     return f"{code} at {at}: {call} {how}{why}" + f" ({hint})" * bool(hint)
 
 

@@ -38,7 +38,7 @@ from .containers.linked_rows import infer_linked_rows, linked_row_read, linked_r
 from .containers.list_construction import list_extend, new_list, returned_list
 from .containers.list_elements import infer_list_items
 from .containers.list_methods import list_method, list_pop, list_search, list_sort
-from .containers.list_moves import list_move
+from .containers.list_moves import list_move, list_slice_store
 from .containers.numpy_list_operands import (
     list_argument,
     list_operand,
@@ -94,7 +94,6 @@ from .frontend.iterators.itertools_loops import (
 )
 from .frontend.iterators.while_to_for import while_to_for
 from .frontend.language.assignment_forms import (
-    annotated_assignment,
     augmented_assignment,
     chained_assignment,
     named_expression,
@@ -125,7 +124,7 @@ from .frontend.language.tuple_replacement import (
     tuple_subscript,
 )
 from .frontend.language.type_tests import class_alias, may_be_type_test, type_test
-from .frontend.language.unroll_constants import unroll_constant_loop
+from .frontend.language.unroll_constants import decided_range, unroll_constant_loop
 from .frontend.macros.macro_context import Context, Macro, ViewRule
 from .frontend.macros.macro_driver import MacroDriver
 from .frontend.macros.macro_index import fires_on
@@ -238,10 +237,10 @@ def expand_function(
         structure_exits(tree, cx)
     analyse_function(cx.facts, tree)
     tree.body = MacroDriver(macros, cx).block(tree.body)
-    if scalarized_tuples(cx.facts):
-        drop_dead_tuples(tree.body, scalarized_tuples(cx.facts))
     if stored:
         store_at_exits(tree, stored)
+    if scalarized_tuples(cx.facts):
+        drop_dead_tuples(tree.body, scalarized_tuples(cx.facts))
     # an input that only decided what the code became must still be checked at each call
     for name in sorted(inputs - names_read(tree.body)):
         cx.guard(ast.Name(name, ast.Load()))
@@ -345,6 +344,7 @@ MACROS: tuple[Macro, ...] = (
     branch_of_arrays,           # u = x if s > 0 else y
     # before unpacking_assignment, which would give a list a second name
     list_move,                  # a = b, a, b = b, a
+    list_slice_store,           # l[a:b] = [s] * n
     # before unpacking_assignment, which would give a row a second name
     swap_rows,                  # M[i], M[j] = M[j], M[i]
     copy_rows,                  # [row[:] for row in M]
@@ -372,7 +372,6 @@ MACROS: tuple[Macro, ...] = (
     list_method,                # a.reverse(), a.insert(0, s), a.remove(s)
     # before unpacking_assignment, which would read i after the walrus in: n, m = i, (i := 2)
     named_expression,           # (t := e)
-    annotated_assignment,       # s: float = 0.0
     chained_assignment,         # a = b = e
     assert_statement,           # assert x > 0
     tuple_assignment,           # t = i, j
@@ -385,7 +384,7 @@ MACROS: tuple[Macro, ...] = (
     list_search,                # s in a, a.count(s), a.index(s)
     scalar_call,                # pow(x, y), divmod(i, j), math.gcd(i, j)
     scalar_formula,             # np.round(s, 2), s.clip(0, 1)
-    number_method,              # n.bit_length(), n.bit_count(), n.conjugate()
+    number_method,              # n.bit_count(), bin(n).count("1"), n.conjugate()
     gamma_call,                 # math.lgamma(x), math.gamma(x)
     scalar_identity,            # math.degrees(x), np.iinfo(np.int64).max
     allocation_form,            # np.ndarray(n), np.zeros(n, float, "C")
@@ -418,6 +417,7 @@ MACROS: tuple[Macro, ...] = (
     ufunc_out,                  # np.add(x, y, out=z)
     ndindex_loop,               # for i, j in np.ndindex(X.shape), for v in X.flat
     # before for_loop, after which d is no constant
+    decided_range,              # for d in range(-1, 2): if d != 0
     unroll_constant_loop,       # for d in (-1, 0, 1)
     while_to_for,               # while i < n: …; i += 1
     loop_over_changing_list,    # for v in a: a.append(v)
@@ -513,8 +513,10 @@ def expand(
         tree, stored, members = replace_object_reads(tree, env)  # self.n → self_n
     if RecordType in types:
         tree = split_fields(tree, env)  # r["x"][i] → r_x[i]
-    if summary.methods or ListType in types:
-        tree = split_list_webs(tree, env)  # xs = np.array(xs) → _xs = np.array(xs)
+    if summary.methods or ListType in types or stored:
+        last_names: dict[str, str] = {}
+        tree = split_list_webs(tree, env, last_names)  # xs = np.array(xs) → _xs = np.array(xs)
+        stored = {place: last_names.get(name, name) for place, name in stored.items()}
     if summary.has(ast.List) and summary.has(ast.ListComp):
         tree = repeat_constants(tree)  # [[0, 0] for _ in r] → [[0] * 2 for _ in r]
     if summary.has(ast.List):

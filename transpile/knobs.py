@@ -1,10 +1,11 @@
 """Knobs: the environment variables that the compiler reads. An unknown name or word is an error.
 
-``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS``, ``TRANSPILE_THREADS`` and ``CC`` are read where they are
-used, by ``targets.build``, which may not import this package; they are listed here so that the list
-is complete. ``TRANSPILE_CFLAGS`` and ``CC`` are part of the keys of the cache, ``TRANSPILE_CACHE``
-is its folder. Of the variables that `Knobs` holds, only the target is part of a key
-(`Knobs.shapes_code` says what that means for the others).
+``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS``, ``TRANSPILE_MACHINE``, ``TRANSPILE_THREADS`` and ``CC``
+are read where they are used, by ``targets.build``, which may not import this package, and
+``TRANSPILE_PLATFORM`` by the build hooks; they are listed here so that the list is complete.
+``TRANSPILE_CFLAGS``, ``TRANSPILE_MACHINE`` and ``CC`` are part of the keys of the cache,
+``TRANSPILE_CACHE`` is its folder. Of the variables that `Knobs` holds, only the target is part of a
+key (`Knobs.shapes_code` says what that means for the others).
 
 A new variable is a row of `KNOBS`, a field of `Knobs`, its reader in `_READERS`, and a row of the
 table in ``docs/options.md``. ``tests/project/test_pages.py`` compares that table with `KNOBS`
@@ -17,6 +18,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 
 __all__ = ["KNOBS", "Knob", "Knobs", "SettingError", "read"]
 
@@ -58,8 +60,12 @@ KNOBS: tuple[Knob, ...] = (
               "functions that are first called now run as if they were not decorated"),
     Knob(name="TRANSPILE_CACHE", values="a directory", does="keeps compiled kernels there"),
     Knob(name="TRANSPILE_CFLAGS", values="flags", does="adds flags for the C compiler"),
+    Knob(name="TRANSPILE_MACHINE", values="three sizes as 48K,2M,32M, or typical",
+         does="are the caches that code is made for; typical: those that a target usually has"),
     Knob(name="TRANSPILE_THREADS", values="a whole number, at least 1",
          does="is the most threads that a call may use; else OMP_NUM_THREADS is"),
+    Knob(name="TRANSPILE_PLATFORM", values="a platform, as win_amd64",
+         does="is the system for which build hooks make wheels"),
     Knob(name="CC", values="a command", does="is the first C compiler to try"),
 )
 
@@ -114,7 +120,7 @@ def _passes(name: str, value: str) -> frozenset[str]:
     words = _words(value)
     try:
         pass_names(words)
-    except ValueError as error:
+    except failures(ValueError) as error:
         raise SettingError(f"{name}: {error}") from None
     return words
 
@@ -123,6 +129,16 @@ def _check_threads(name: str, value: str) -> None:
     """Raises SettingError if `value` is not a number of threads."""
     if not (value.isascii() and value.isdecimal() and int(value)):
         raise SettingError(f"{name}={value}: must be a whole number, at least 1")
+
+
+def _check_machine(name: str, value: str) -> None:
+    """Raises SettingError if `value` names no cache sizes."""
+    from targets.build.machine_record import sizes_in  # only a program that sets it pays for that
+
+    try:
+        sizes_in(value)
+    except failures(ValueError) as error:
+        raise SettingError(f"{name}={value}: {error}") from None
 
 
 def _one_word(name: str, value: str, known: tuple[str, ...]) -> str:
@@ -165,6 +181,8 @@ def read(environ: Mapping[str, str] | None = None) -> Knobs:
             raise SettingError(f"{name}: no such variable (known: {', '.join(known)})")
     if threads := env.get("TRANSPILE_THREADS"):
         _check_threads("TRANSPILE_THREADS", threads)
+    if machine := env.get("TRANSPILE_MACHINE"):
+        _check_machine("TRANSPILE_MACHINE", machine)
     settings = {
         field: parse(name, env[name])
         for name, (field, parse) in _READERS.items()

@@ -101,19 +101,21 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
 
 def chosen_target(options: Options, settings: Knobs) -> Target:
     """The target of a function: that of its option, as in ``@fuse(target="avx2")``; if that is
-    "auto", the default, the one that ``TRANSPILE_TARGET`` names; else the best of this machine.
+    "auto", the default, the one that ``TRANSPILE_TARGET`` names; else the best of this machine. It
+    has the cache sizes of this machine, if that runs it (`machine_record.fitted`).
 
     Raises SettingError if the variable does not name a target. The option was checked when the
     function was decorated (`options_of`).
     """
+    from targets.build.machine_record import fitted
     from targets.isa.target_registry import TARGETS, best_target
 
     name = options.target if options.target != "auto" else settings.target
     if name == "auto":
-        return best_target()
+        return fitted(best_target())
     if name not in TARGETS:
         raise SettingError(f"TRANSPILE_TARGET: no target {name!r} (known: {', '.join(TARGETS)})")
-    return TARGETS[name]
+    return fitted(TARGETS[name])
 
 
 # -- Each check raises TypeError for a wrong type, ValueError for a wrong value of a right type, and

@@ -1,7 +1,6 @@
 """Compilation pipeline: the list of all stages, from the source of a function to its callable.
 
-``STAGES`` is the only list. `run_stages` runs it, or a part of it, over a `Compilation` record;
-debug output, dumps, checks, timing, the command's options, bisect and reduce iterate over it.
+``STAGES`` is the only list: debug output, dumps, checks, bisect and the command go through it.
 """
 from __future__ import annotations
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from loopir.fusion import Fusion, fuse_kernel
 from loopir.fusion.array_contraction import scalarize_arrays
+from loopir.fusion.zero_fills import fill_in_first_loop
 from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
 from loopir.lazy_dataclass import record, replace
@@ -24,7 +24,7 @@ from loopir.passes import pass_list
 from loopir.passes.pass_list import Pass, run_pass
 from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
 from targets.build.build_kernel import build_kernel, wrong_target
-from targets.isa.target_registry import Target, runnable_targets
+from targets.isa.target_registry import Target, runnable_targets, runs_here
 from targets.kernel_selection import KernelMatch, emit_translation_unit, match_kernel
 
 from .analysis.call_env import CallEnv
@@ -57,8 +57,8 @@ from .types.value_types import ArgType, with_mixed_list
 
 __all__ = [
     "CALLABLE", "CORE_PYTHON", "C_TEXT", "FUNCTION", "LOOP_IR", "OBJECT", "PORTABLE", "PYTHON",
-    "STAGES", "TARGET_IR", "VECTOR_IR", "Compilation", "Observer", "Stage", "NamedStage",
-    "compile_stages", "find_stages", "named_stages", "run_stages",
+    "STAGES", "TARGET_IR", "VECTOR_IR", "Compilation", "NamedStage", "Observer", "Stage",
+    "compile_stages", "find_stages", "interface_of", "named_stages", "run_stages",
 ]
 
 # the forms of a program; "vector IR" has vectors of abstract width, "target IR" registers
@@ -75,10 +75,9 @@ _UNSET: Any = None
 class Compilation:
     """The state of one compilation: its inputs, and what the stages have made of them so far.
 
-    Inputs: ``function`` (or its source), ``types`` of the parameters, ``options``, ``machine`` (the
-    registers and caches that loops are cut to fit), ``target`` (None: stop before the stages of a
-    target), ``recording`` (see `lower`), ``marked`` (see `emit_translation_unit`), and
-    ``make_callable``, which the last stage calls.
+    Inputs: ``function`` (or its source), ``types`` of the parameters, ``options``, ``machine``
+    (registers and caches), ``target`` (None: stop before its stages), ``recording`` (see `lower`),
+    ``marked`` (see `emit_translation_unit`), and ``make_callable``, which the last stage calls.
 
     Made by stages: ``tree`` is the current Python; ``called`` is the tree after inlining, in which
     free names are still the user's; ``python`` is core Python that can be run, since it first binds
@@ -245,8 +244,10 @@ def _scalarize(s: Compilation) -> Compilation:
 
 
 def _fuse(s: Compilation) -> Compilation:
+    lengths = {array: n for array, n, _ in s.plan.zeros} if s.options.fusion else {}
+    kernel, filled = fill_in_first_loop(s.kernel, lengths)
     fusion = fuse_kernel(
-        s.kernel,
+        kernel,
         enabled=s.options.fusion,
         allow_control_flow_simple=s.options.allow_control_flow_simple,
         allow_broadcast_identity=s.options.allow_broadcast_identity,
@@ -254,7 +255,8 @@ def _fuse(s: Compilation) -> Compilation:
         private=s.plan.fresh_arrays,
         drawn=s.plan.generator_parts,
     )
-    plan = replace(s.plan.without_arrays(fusion.contracted), kernel=fusion.kernel)
+    plan = s.plan.with_zeros_filled(filled).without_arrays(fusion.contracted)
+    plan = replace(plan, kernel=fusion.kernel)
     fusion = replace(fusion, contracted=s.scalarized + fusion.contracted)
     return replace(s, fusion=fusion, kernel=fusion.kernel, plan=plan)
 
@@ -295,7 +297,7 @@ def _decide_copies(s: Compilation) -> Compilation:
 
 
 def _target(s: Compilation) -> Target:
-    assert s.target is not None, "these stages need a target"
+    assert s.target is not None
     return s.target
 
 
@@ -310,26 +312,29 @@ def _select_kernel(s: Compilation) -> Compilation:
 
 
 def _emit(s: Compilation) -> Compilation:
-    text = emit_translation_unit(
-        s.target_kernel, _target(s), s.match, marked=s.marked, threads=s.options.most_threads,
-        portable=s.options.portable,
-    )
+    given: Any = {"threads": s.options.most_threads, "portable": s.options.portable}
+    text = emit_translation_unit(s.target_kernel, _target(s), s.match, marked=s.marked, **given)
     return replace(s, c_text=text)
 
 
 def _build(s: Compilation) -> Compilation:
     target = _target(s)
-    if target not in runnable_targets():
+    if not runs_here(target):
         raise wrong_target(target.name, [t.name for t in runnable_targets()])
     build_in_background()
-    path = build_kernel(s.c_text, target, cache=s.options.cache, contract=s.options.fma)
-    return replace(s, path=path)
+    built = build_kernel(s.c_text, target, cache=s.options.cache, contract=s.options.fma)
+    return replace(s, path=built)
+
+
+def interface_of(s: Compilation) -> KernelInterface:
+    """What a call of the kernel of `s` needs; `s` has gone through the stage ``emit``."""
+    inexact = s.match or has_other_bits(s.options, s.tree, s.kernel)
+    exact = ExactSize(-1) if inexact else exact_size(s.kernel, s.plan, s.types)
+    return make_interface(s.plan, s.target_kernel, exact.largest, exact.arguments)
 
 
 def _load(s: Compilation) -> Compilation:
-    is_inexact = s.match is not None or has_other_bits(s.options, s.tree, s.kernel)
-    exact = ExactSize(-1) if is_inexact else exact_size(s.kernel, s.plan, s.types)
-    interface = make_interface(s.plan, s.target_kernel, exact.largest, exact.arguments)
+    interface = interface_of(s)
     entry = load_kernel(
         s.path, interface,
         weak=python_scalar_params(interface), strided=strided_params(interface),
@@ -586,9 +591,8 @@ def compile_stages(
     machine: Machine = DEFAULT_MACHINE, *, recording: bool = False, stop_after: str = PORTABLE,
     skip: Collection[str] = (), observe: Observer | None = None,
 ) -> Compilation:
-    """The state after every stage before the target's own, with loops cut to fit `machine`.
-
-    ``recording``: as for `lower`; other parameters: as for `run_stages`, which also raises Refused.
+    """The state after every stage before the target's own, with loops cut to fit `machine`; see
+    `Compilation` and `run_stages`, which also raises Refused.
     """
     state = Compilation(
         function=function, types=types, options=options, machine=machine, recording=recording

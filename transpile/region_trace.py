@@ -18,7 +18,7 @@ from contextlib import suppress
 
 from loopir.analysis.parallelism import parallel_loops
 from loopir.nodes import Kernel
-from targets.abi.thread_pool import RegionRuns, region_runs
+from targets.abi.pool_control import RegionRuns, region_runs
 from targets.build.build_errors import BuildError
 from targets.build.shared_library import SharedLibrary
 

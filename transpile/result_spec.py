@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from loopir.lazy_dataclass import record
 
-from .core_functions import counter_of, defaultdict_of, dict_of, set_of
+from .core_functions import counter_of, defaultdict_of, dict_of, lists_of, multimap_of, set_of
 
 __all__ = [
     "SelectResult", "ArrayResult", "DictOfValues", "ListResult", "ConstantResult", "NoneResult",
@@ -193,10 +193,13 @@ def builds_lists(result: ResultSpec) -> bool:
 
 
 def builds_tables(result: ResultSpec) -> bool:
-    """Whether a call may make a dict or a set of a hash table of the kernel, with all its items."""
+    """Whether a call may make a dict or a set of a hash table of the kernel, with all its items, or
+    a list of lists of several lengths.
+    """
     match result:
         case TupleResult(items, display):
-            is_table = display in (dict_of, counter_of, defaultdict_of, set_of)
+            tables = dict_of, counter_of, defaultdict_of, multimap_of, set_of, lists_of
+            is_table = display in tables
             return is_table or any(map(builds_tables, items))
         case SelectResult(then=then, orelse=orelse):
             return builds_tables(then) or builds_tables(orelse)

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any, SupportsIndex, overload
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 
 __all__ = ["Threads", "threads", "whole_number"]
 
@@ -67,14 +68,14 @@ def whole_number(value: object) -> int | None:
         return None
     try:
         return index(value)
-    except TypeError:  # an array, or a bool of NumPy
+    except failures(TypeError):  # an array, or a bool of NumPy
         return None
 
 
 @contextmanager
 def _bounded(most: int) -> Iterator[Threads]:
     """The context of `threads`; gives what then limits a call."""
-    from targets.abi.thread_pool import limit_by_context
+    from targets.abi.pool_control import limit_by_context
 
     token = _bound.set(min(most, _bound.get(most)))
     limit_by_context(_bound)
@@ -88,7 +89,7 @@ def _current(*, reads_quota: bool = True) -> Threads:
     """The limits as they are now, which are also passed to the thread pool. ``reads_quota``: as for
     `cpu_limit`.
     """
-    from targets.abi.thread_pool import apply_limit, register_controller, thread_limit
+    from targets.abi.pool_control import apply_limit, register_controller, thread_limit
     from targets.build.cpu_limit import cpu_limit
 
     register_controller()

@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 
 from loopir.ir_printer import show
+from loopir.process.signal_exceptions import failures
 from targets.build.build_kernel import BuildError, NoCompiler, assembly
 
 from . import pipeline
@@ -114,7 +115,7 @@ class _Trace:
             folder = Path(settings.dump) / name / state.target.name
             try:
                 _write(folder, [(file, body) for _, file, body in texts])
-            except OSError as error:
+            except failures(OSError) as error:
                 _log.warning("TRANSPILE_DUMP: %s cannot be written: %s", folder, error.strerror)
 
     def _all_texts(

@@ -14,6 +14,7 @@ import numpy as np
 from ..dtypes import DTYPES, INDEX
 from ..nodes import Call, Const, Expr, Interval
 from ..op_table import OPS, evaluate
+from ..process.signal_exceptions import failures
 
 __all__ = [
     "MANTISSA_BITS", "fold_constants", "index_const", "is_constant",
@@ -73,7 +74,7 @@ def fold_constants(op: str, args: tuple[Expr, ...], dtype: str) -> Const | None:
     try:
         with np.errstate(all="raise"):
             return Const(evaluate(op, values, dtype).item(), dtype)
-    except FloatingPointError:
+    except failures(FloatingPointError):
         return None
 
 

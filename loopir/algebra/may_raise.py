@@ -8,6 +8,7 @@ check of the code ``"replay"`` fails, the caller runs the function again in Pyth
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from ..dtypes import DTYPES
 from ..ir_traversal import children, contains, memoized_per_node, ops_within, walk
@@ -17,7 +18,7 @@ from .constant_folding import is_lossless_cast
 
 __all__ = [
     "answer_keeping_flags", "call_may_raise", "is_overflow_check", "is_replay_check",
-    "may_raise_flags", "may_replay", "possible_flags", "replay_checks",
+    "may_only_underflow", "may_raise_flags", "may_replay", "possible_flags", "replay_checks",
 ]
 
 
@@ -31,12 +32,43 @@ def _flags_of_call(e: Call) -> tuple[str, ...]:
             if is_exact_from_integer or is_lossless_cast(source, e.dtype)
             else ("over", "under", "invalid")
         )
-    return OPS[e.op].raises if any(DTYPES[a.dtype].kind == "f" for a in e.args) else ()
+    flags = OPS[e.op].raises if any(DTYPES[a.dtype].kind == "f" for a in e.args) else ()
+    return tuple(c for c in flags if c not in _excluded_flags(e)) if flags else ()
+
+
+def _excluded_flags(e: Call) -> tuple[str, ...]:
+    """The flags that a constant operand of `e` excludes.
+
+        x + 0.3      all: x stays infinite, or is too large to be changed
+        x * 0.3      all but "under": the product is no larger than x, and 0.3 no infinity
+        x / 3.0      the same
+    """
+    if e.dtype not in _UNCHANGED_BY:
+        return ()
+    match e.op, e.args:
+        case "add" | "sub", (Const(c), _) | (_, Const(c)):
+            return ("over", "invalid") if abs(c) < _UNCHANGED_BY[e.dtype] else ()
+        case "mul", (Const(c), _) | (_, Const(c)):
+            return ("over", "invalid") if 0.0 < abs(c) <= 1.0 else ()
+        case "div", (_, Const(c)):
+            return ("divide", "over", "invalid") if 1.0 <= abs(c) < inf else ()
+    return ()
+
+
+_UNCHANGED_BY = {"f32": 2.0**100, "f64": 2.0**960}
+"""Numbers that are less than half the distance between the two largest ones of a dtype."""
 
 
 def call_may_raise(e: Call) -> bool:
     """Whether `e` raises a floating-point flag for some operands."""
     return bool(_flags_of_call(e))
+
+
+def may_only_underflow(n: Node) -> bool:
+    """Whether `n` may raise "under", which NumPy ignores unless it is told otherwise, and no other
+    floating-point flag.
+    """
+    return possible_flags(n) == {"under"}
 
 
 def possible_flags(*code: Node) -> frozenset[str]:

@@ -21,12 +21,14 @@ __all__ = [
     "absorb_negation", "absorbing_constant", "divide_by_one", "drop_equal_operand",
     "compare_with_itself", "subtract_zero", "narrow_comparison", "push_negation",
     "drop_length", "drop_neutral_operand", "combine_offsets", "expand_power", "fold_negation",
-    "cancel_involution", "cancel_term", "push_cast_into_select", "simplify_cast", "simplify_select",
+    "cancel_involution", "cancel_term", "push_cast_into_select", "push_cast_into_sum",
+    "select_by_bool", "simplify_cast", "simplify_select", "tail_length",
     "select_to_extremum", "merge_nested_selects", "rewrite",
 ]
 
 _MAX_EXPANDED_POWER = 6  # the largest exponent that becomes products
 _MAX_PRODUCT_NODES = 64  # limit on the nodes of the product that replaces a power
+_MAX_SUM_NODES, _MAX_TERM = 24, 4  # of a sum of bools; int8, too, holds such a sum
 
 
 def _is_float(dtype: str) -> bool:
@@ -67,13 +69,33 @@ def drop_equal_operand(e: Call) -> Expr | None:
 
 def drop_length(e: Call) -> Expr | None:
     """``min(x.shape[0], 0)`` → ``0``, ``max(0, x.shape[0])`` → ``x.shape[0]``: no length is
-    negative.
+    negative, nor the smaller one of a length and a positive number.
     """
     match e.args:
-        case (Dim() as length, Const(int(value)) as bound) | (
-            Const(int(value)) as bound, Dim() as length
-        ) if value <= 0:
+        case (length, Const(int(value)) as bound) | (
+            Const(int(value)) as bound, length
+        ) if value <= 0 and _is_length(length):
             return bound if e.op == "min" else length
+    return None
+
+
+def _is_length(e: Expr) -> bool:
+    """Whether `e` is a length, a number that is not negative, or the least of such."""
+    match e:
+        case Const(int(value)):
+            return value >= 0
+        case Call("min", args):
+            return all(map(_is_length, args))
+    return isinstance(e, Dim)
+
+
+def tail_length(e: Call) -> Expr | None:
+    """``n - max(n - 10, 0)`` → ``min(n, 10)`` of a length `n`: how many items ``x[-10:]`` has."""
+    match e.args:
+        case Dim() as n, Call("max", (Call("sub", (of, Const(int(most)) as last)), Const(0))) if (
+            n == of and most >= 0
+        ):
+            return Call("min", (n, last), e.dtype)
     return None
 
 
@@ -370,12 +392,14 @@ def simplify_cast(e: Call) -> Expr | None:
     """Drop a cast to the same dtype, and an inner cast that does not change the outer one's result.
 
     Also ``f32(sqrt(f64(v)))`` → ``sqrt(v)``: double rounding of a square root of an f32 in f64 is
-    exact.
+    exact; and ``i64(trunc(v))`` → ``i64(v)``: a cast to an integer rounds towards zero.
     """
     (x,) = e.args
     if x.dtype == e.dtype:
         return x
     match e.dtype, x:
+        case _, Call(op="trunc", args=(v,)) if _is_int(e.dtype):
+            return Call("cast", (v,), e.dtype)
         case "f32", Call(op="sqrt", args=(Call(op="cast", args=(v,), dtype="f64"),)) if (
             is_lossless_cast(v.dtype, "f32")
         ):
@@ -404,6 +428,45 @@ def push_cast_into_select(e: Call) -> Expr | None:
     if any(isinstance(a, Call) and a.op == "cast" for a in cast_arms):
         return None
     return Call("select", (c, *cast_arms), e.dtype)
+
+
+def select_by_bool(e: Call) -> Expr | None:
+    """Integer ``x * i64(c)`` → ``select(c, x, 0)`` of a bool `c`, unless computing `x` may raise a
+    flag.
+    """
+    for x, factor in (e.args, e.args[::-1]):
+        is_bool = _calls(factor, "cast") and _args(factor)[0].dtype == "bool"
+        if is_bool and _is_int(e.dtype) and not may_raise_flags(x):
+            return Call("select", (_args(factor)[0], x, Const(0, e.dtype)), e.dtype)
+    return None
+
+
+def push_cast_into_sum(e: Call) -> Expr | None:
+    """``f64(i64(a) - i64(b))`` → ``f64(a) - f64(b)`` of bools, and of longer sums of bools and
+    small constants, which floats hold exactly: lanes of floats then need no ints. A zero is 0.0 in
+    both forms, since no term is -0.0. None for a cast to float16.
+    """
+    (x,) = e.args
+    if not isinstance(x, Call) or not _is_float(e.dtype) or DTYPES[e.dtype].wide is not None:
+        return None
+    is_sum = x.op in ("add", "sub") and DTYPES[x.dtype].kind == "i"
+    if not is_sum or not _is_sum_of_bools(x) or sum(1 for _ in walk(x)) > _MAX_SUM_NODES:
+        return None
+    return Call(x.op, tuple(rewrite(Call("cast", (a,), e.dtype)) for a in x.args), e.dtype)
+
+
+def _is_sum_of_bools(e: Expr) -> bool:
+    """Whether the int `e` is a bool, a constant of at most `_MAX_TERM`, or a sum or difference of
+    such.
+    """
+    match e:
+        case Const(value):
+            return abs(value) <= _MAX_TERM
+        case Call("add" | "sub", args):
+            return all(map(_is_sum_of_bools, args))
+        case Call("cast", (a,)):
+            return a.dtype == "bool"
+    return False
 
 
 Rule: TypeAlias = "Callable[[Call], Expr | None]"
@@ -455,12 +518,13 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     **{op: (divide_by_one,) for op in ("div", "floordiv", "mod")},
     **{op: (cancel_involution,) for op in ("neg", "abs", "invert")},
     "add": (*_REDUCING, fold_negation, combine_offsets),
-    "sub": (subtract_zero, fold_negation, combine_offsets, cancel_term),
+    "mul": (*_REDUCING, select_by_bool),
+    "sub": (subtract_zero, fold_negation, combine_offsets, cancel_term, tail_length),
     "pow": (expand_power,),
     **{op: (*_REDUCING, absorb_negation) for op in _DUAL},
     "not": (cancel_involution, push_negation),
     "select": (simplify_select, merge_nested_selects, select_to_extremum),
-    "cast": (simplify_cast, push_cast_into_select),
+    "cast": (simplify_cast, push_cast_into_select, push_cast_into_sum),
 }
 """The rules of each operation, in the order in which they are tried. The first that applies
 decides, and `rewrite` starts over with its result.

@@ -357,7 +357,7 @@ class LoopSubscripts:
         if place is None:
             return f"the place of `{self.element(n)}` does not advance evenly with the loop"
         if isinstance(n, Store) and place == (0, 0):
-            return f"every iteration writes the same `{self.element(n)}`"
+            return f"every iteration writes to the place of `{self.element(n)}`"
         return None
 
     def element(self, n: Load | Store) -> str:

@@ -13,21 +13,22 @@ A linear recurrence is ``acc = acc * factor + term`` (`match_linear_recurrence`)
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from ..algebra.constant_folding import literal, neutral_element
+from ..algebra.constant_folding import literal, neutral_element, worst_value
 from ..algebra.index_builder import logical_not
 from ..algebra.rewrite_rules import rewrite
 from ..dtypes import DTYPES
-from ..ir_names import names_read
-from ..ir_traversal import advanced_accums, map_children, walk
+from ..ir_names import expand_names, names_read
+from ..ir_traversal import advanced_accums, map_children, walk, walk_statements
 from ..lazy_dataclass import record, replace
 from ..nodes import (
     Accum,
     Assign,
     Call,
     Check,
+    Const,
     Expr,
     HReduce,
     If,
@@ -41,8 +42,9 @@ from ..nodes import (
 from ..op_table import OPS
 
 __all__ = [
-    "Reduction", "goes_on_through", "is_fold_step", "lanes_behind", "match_linear_recurrence",
-    "match_reduction", "overflow_checks_of", "reduction_of",
+    "Reduction", "exact_fold_of", "goes_on_through", "is_fold_step", "lanes_behind",
+    "match_linear_recurrence", "match_reduction", "overflow_checks_of", "reduction_of",
+    "values_in_branches",
 ]
 
 
@@ -108,6 +110,70 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
     if reduction is None or name in names_read(reduction.value, reduction.cond):
         return None
     return reduction
+
+
+def exact_fold_of(acc: Accum, loop: Loop) -> tuple[str, Const] | None:
+    """The operation of the fold of integers or bools that `acc` is in `loop`, and the value with
+    which each of several parts of it begins: they may be combined in any order. None if it is none.
+
+        m = step(max(m, k[i]))                                        "max", -2 ** 63
+        if k[i] > 3: …; c_1 = give(c + 1) else: c_1 = give(c)         "add", 0
+        c = step(c_1)
+
+    As in `reduction_of` nothing else reads the accumulator but overflow checks; but its step may be
+    in branches, which do more.
+    """
+    dtype = acc.init.dtype
+    if DTYPES[dtype].kind == "f" or acc.name in advanced_accums(loop):
+        return None
+    fold = reduction_of(acc, loop)
+    op = _operation_of_branches(acc, loop) if fold is None else fold.op
+    if op in ("min", "max", "minimum", "maximum"):
+        return op, worst_value(op, dtype)
+    start = neutral_element(op, dtype) if op is not None and OPS[op].unit is not None else None
+    return None if op is None or start is None else (op, start)
+
+
+def _operation_of_branches(acc: Accum, loop: Loop) -> str | None:
+    """The operation of the fold that `acc` is in `loop`, if its step is computed in branches."""
+    values = values_in_branches(loop.body)
+    computed_from = {acc.name}
+    for name, value in values.items():  # in the order of the statements
+        if not computed_from.isdisjoint(names_read(value)):
+            computed_from.add(name)
+    checks = overflow_checks_of(acc, loop)
+    read: list[Node] = [a.step for a in loop.accs if a is not acc]
+    read += [] if loop.until is None else [loop.until]
+    for s in (n for part in loop.body for n in walk_statements(part)):
+        match s:
+            case Assign() | Yield():
+                pass
+            case If(cond=cond):
+                read.append(cond)
+            case _ if s not in checks:
+                read.append(s)
+    step = expand_names(acc.step, {n: values[n] for n in computed_from if n in values})
+    if step is None or not computed_from.isdisjoint(names_read(*read)):
+        return None
+    return next((op for op in _EXACT if is_fold_step(step, op, acc.name)), None)
+
+
+_EXACT = ("add", "mul", "min", "max", "bitand", "bitor", "bitxor", "and", "or", "xor")
+"""Operations of folds that a step in branches may have."""
+
+
+def values_in_branches(body: Iterable[Stmt]) -> dict[str, Expr]:
+    """The values of the names that `body` assigns outside loops, those of a branch as selects."""
+    found: dict[str, Expr] = {}
+    for s in body:
+        match s:
+            case Assign(name, value):
+                found[name] = value
+            case If(cond, then, orelse, yields):
+                found |= values_in_branches((*then, *orelse))
+                for y in yields:
+                    found[y.name] = Call("select", (cond, y.then, y.orelse), y.then.dtype)
+    return found
 
 
 def is_fold_step(step: Expr, op: str, name: str) -> bool:

@@ -59,6 +59,7 @@ from ..nodes import (
     assert_never,
 )
 from ..op_table import OPS
+from ..process.signal_exceptions import failures
 from .access import Access, element_text, has_unit_stride
 from .dependence import affine_trip_count
 from .integers.affine import Affine, affine_form, variable_form
@@ -373,7 +374,8 @@ def _join_operations(operands: Iterable[_ExprOperations]) -> tuple[int, ...]:
 
 _ASSUMED_TRIPS = 32  # of a loop whose trip count has no constant bound
 _ASSUMED_LANES = 8  # fixed, so that the choice is the same on every machine
-_GATHER_COST = 2.0  # of each element of a gather or scatter, in additions
+_GATHER_COST = 2.0  # of each element of a gather, in additions
+_SCATTER_COST = 2.5  # of each element of a scatter: each store takes a line of the cache for itself
 _LANE_SUM_COST = 8.0  # of a horizontal reduction of one vector, in additions
 
 
@@ -401,7 +403,7 @@ class LoopSet:
 
             scalar     3104: 1024 times a load, a product and a store, and 32 loads of a[i]
             along j     388: all of that is shared by 8 lanes
-            along i    4228: x[i, j] and y[i, j] are gathered and scattered, at 2 for each lane
+            along i    4740: x[i, j] is gathered, at 2 for each lane, and y[i, j] scattered, at 2.5
 
         `permute_loops` and `vectorize_outer.best_vector_loops` take the cheapest choice. The lanes
         and costs are fixed numbers, not those of the machine: the choice decides the order of
@@ -426,7 +428,7 @@ class LoopSet:
         - the result of an accumulator: a horizontal reduction if its loop is in `lanes`, else
           nothing;
         - outside of `lanes`: the weight of the operation;
-        - a load or store that varies with the vector loop without unit stride: a gather;
+        - a load or store that varies with the vector loop without unit stride: a gather or scatter;
         - else the weight, shared by the lanes.
         """
         vector_loop = next((v for v in o.around if v in lanes), None)
@@ -436,8 +438,9 @@ class LoopSet:
             return 0.0 if reduced_loops.isdisjoint(lanes) else _LANE_SUM_COST
         if vector_loop is None:
             return weight
-        is_gather = o.ref is not None and vector_loop in o.loops and o.ref.unit != vector_loop
-        return _GATHER_COST if is_gather else weight / _ASSUMED_LANES
+        if o.ref is not None and vector_loop in o.loops and o.ref.unit != vector_loop:
+            return _SCATTER_COST if o.op == "store" else _GATHER_COST
+        return weight / _ASSUMED_LANES
 
     def __str__(self) -> str:
         lines = (
@@ -465,7 +468,7 @@ def show_loop_set(nest: LoopLike, kernel: Kernel) -> Iterator[str]:
     """
     try:
         graph = loop_set(nest, kernel) if isinstance(nest, Loop) else None
-    except ValueError:
+    except failures(ValueError):
         graph = None  # a loop of another kind within
     if graph is None:
         yield "a nest that is no LoopSet: not all of its loops count"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..ir_traversal import children, memoized_per_node
+from ..ir_names import names_read
+from ..ir_traversal import advanced_accums, children, memoized_per_node
 from ..nodes import Append, Const, Dim, Expr, Kernel, Load, Node, Scan, Store, Stream, Var
 from .dependence import Alias, alias_table
 
@@ -66,15 +67,18 @@ class AliasInfo:
         return any(self.shared(a, b) for a in some for b in others)
 
     def crosses(self, value: Expr, code: Iterable[Node]) -> bool:
-        """Whether `code` may write an element that `value` loads: then `value` must not be computed
-        after `code` instead of before it, or the other way round.
+        """Whether `code` may write an element that `value` loads, or advance a counter that it
+        reads: then `value` must not be computed after `code` instead of before it, or the other way
+        round.
 
             value x[i] + 1, code y[i] = 0.0    →    whether x and y may overlap (`shared`)
 
         Elements are not told apart, so that ``x[i]`` crosses a store to ``x[i + 1]``. Passes that
         move loads ask it: `propagate_copies`, `carry_indexed`, `prefix_scans`.
         """
-        arrays = arrays_read((value,))
+        code, arrays, names = tuple(code), arrays_read((value,)), names_read(value)
+        if any(not names.isdisjoint(advanced_accums(s)) for s in code):
+            return True
         return bool(arrays) and self.overlap(arrays, arrays_written(code))
 
     def changes(self, value: Expr, stores: Iterable[str]) -> bool:

@@ -7,17 +7,17 @@ Independent iterations may run in any order and at the same time, in other threa
 machines: the answer has the same bits. The question is asked of loops in their final form, scalar
 or vector; a vector loop runs its iterations in groups of lanes.
 
-The proof for an array (Allen and Kennedy, Optimizing Compilers for Modern Architectures, 2001,
-call it a dependence distance of 0): there is an axis along which the subscripts of all accesses of
-iteration i lie between ``c * i + lo`` and ``c * i + hi``, and these intervals overlap for no two
-iterations: ``hi - lo`` is less than c times the step of the loop. An extent is such an interval:
-bounds that are affine in the loop's variable, once the variables of inner loops have been replaced
-by their first and last values.
+The proof for two accesses (Allen and Kennedy, Optimizing Compilers for Modern Architectures, 2001,
+call it a dependence distance of 0): the subscripts of iteration i lie, on some axis, between ``c *
+i + lo`` and ``c * i + hi``, and those of one access in one iteration and of the other one in
+another overlap nowhere. An extent is such an interval: bounds that are affine in the loop's
+variable, once the variables of inner loops have been replaced by their first and last values.
 """
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from math import ceil, floor, inf
 
 from ..algebra.may_raise import possible_flags
 from ..dtypes import INDEX
@@ -61,7 +61,9 @@ from .dependence import Alias, alias_table, dependences
 from .integers.affine import Affine, constant_form, variable_form
 from .running_totals import totals_obstacle
 
-__all__ = ["Splittable", "arrays_reduced_by", "parallel_loops", "parallel_obstacle"]
+__all__ = [
+    "Splittable", "arrays_reduced_by", "conflict_distances", "parallel_loops", "parallel_obstacle",
+]
 
 Splittable = Loop | VecLoop | PredLoop
 """The kinds of loops whose iterations may be distributed."""
@@ -83,8 +85,9 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         if x[i] > 0.0: append(w, k, x[i])    None, as a part can be counted (`totals_obstacle`)
         t = prefix("add", s, x[i]); y[i] = t None for integers: so can what a part adds to `s`
         if x[i] < 0.0: break                 it may end before its last iteration
-        s = step(s + x[i])                   `s` is carried from iteration to iteration
-        x[i + 1] = x[i]                      iterations may touch the same element of `x`
+        s = step(s + x[i])                   each iteration needs `s` of the one before
+        x[i + 1] = x[i]                      an iteration may read an element of `x` that another …
+        y[k[i]] = x[i]                       several iterations may store to one element of `y`
         h[b[i]] = h[b[i]] + 1                None for integers; `arrays_reduced_by` then gives {h}
         h[b[i]] = h[b[i]] + x[i]             the order in which floats are added to elements of …
 
@@ -98,16 +101,16 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     has_totals = bool(loop.accs) and any(isinstance(s, Append | Prefix) for s in statements)
     if has_totals and (reason := totals_obstacle(loop, kernel)) is not None:
         return reason
+    conflicts = _memory_conflicts(loop, kernel_header(kernel))
     if loop.accs and not has_totals:
-        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
+        return conflicts.obstacle or f"each iteration needs `{loop.accs[0].name}` of the one before"
     if not has_totals and (appends := [s for s in statements if isinstance(s, Append)]):
         return f"it appends to `{appends[0].array}`"
     for s in statements:
         if isinstance(s, Bits):  # a bool takes one bit: to write one is to write its neighbours
             return f"several iterations write into one byte of `{s.array}`"
-    conflicts = _memory_conflicts(loop, kernel_header(kernel))
     if has_totals and conflicts.reduced:
-        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
+        return f"each iteration needs `{loop.accs[0].name}` of the one before"
     return conflicts.obstacle
 
 
@@ -172,7 +175,8 @@ def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
     For each array that the loop writes, in the order of the first stores, with all arrays that may
     share memory with it; the first that applies:
 
-    - on some axis the subscripts of different iterations differ (`_is_apart`): no conflict;
+    - of each two accesses the subscripts of different iterations differ on some axis
+      (`_are_apart`): no conflict;
     - dependence analysis shows that no iteration depends on another: no conflict for any array;
     - another of these arrays may be the same: an obstacle, the result;
     - the loop only adds to its elements, in an order that does not matter: it is in ``reduced``;
@@ -186,7 +190,7 @@ def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
     aliases = alias_table(kernel)
     for array in written:
         together = [e for e in extents if aliases.relation(array, e.array) is not Alias.DISJOINT]
-        if any(_is_apart(together, axis, loop) for axis in range(collector.ranks[array])):
+        if _are_apart(together, loop):
             continue
         if _carries_no_dependence(loop, kernel):  # a proof for all arrays at once
             return _Conflicts()
@@ -198,8 +202,11 @@ def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
         elif adds_floats(loop, array):
             reason = f"the order in which floats are added to elements of `{array}` matters"
             return _Conflicts(reason)
+        elif _are_apart([e for e in together if e.is_write], loop):
+            reason = f"an iteration may read an element of `{array}` that another one stores"
+            return _Conflicts(reason)
         else:
-            return _Conflicts(f"iterations may touch the same element of `{array}`")
+            return _Conflicts(f"several iterations may store to one element of `{array}`")
     return _Conflicts(reduced=frozenset(reduced))
 
 
@@ -234,6 +241,17 @@ _UNKNOWN = _Bounds()
 
 def _sums(a: Sequence[Affine], b: Sequence[Affine]) -> tuple[Affine, ...]:
     return tuple(x + y for x, y in product(a, b))[:_MAX_BOUNDS]
+
+
+def _last(start: _Bounds, end: Affine, step: int) -> Affine:
+    """An upper bound of the last value of a loop's variable that goes up to `end`::
+
+        range(b, b + 8, 4)     b + 4        range(b, n, 4)     n - 1
+    """
+    gaps = {(end - s).number for s in start.lows} if start.lows == start.highs else set()
+    gap = gaps.pop() if len(gaps) == 1 else None
+    rest = 1 if gap is None else (gap - 1) % step + 1
+    return end + constant_form(-rest)
 
 
 def _exactly(form: Affine) -> _Bounds:
@@ -272,7 +290,6 @@ class _ExtentCollector:
 
     def __init__(self, loop: Splittable) -> None:
         self.extents: list[_Extent] = []
-        self.ranks: dict[str, int] = {}
         self.variable = loop.var
         self.bounds: dict[str, _Bounds] = {loop.var: _exactly(variable_form(loop.var))}
         self.spans: dict[str, _Bounds] = {}
@@ -344,6 +361,7 @@ class _ExtentCollector:
                 start, end = self.of(lo), self.of(hi)
             case RangeDesc(lo, hi, step) if step > 0:
                 start, end = self.of(lo), self.of(hi)
+                return _Bounds(start.lows, tuple(_last(start, e, step) for e in end.highs))
             case RangeDesc(lo, hi):
                 start, end = self.of(hi) + _exactly(constant_form(1)), self.of(lo)
                 return _Bounds(start.lows, end.highs)
@@ -363,7 +381,6 @@ class _ExtentCollector:
         """Record an access: at ``index``; of a vector, lane k is ``k * step`` further on `axis`."""
         if array in self.private:  # declared in the body: each iteration has its own
             return
-        self.ranks[array] = len(index)
         axes = tuple(
             self.subscript(e, (step if k == axis else 0) if is_vector else None)
             for k, e in enumerate(index)
@@ -467,38 +484,64 @@ def _evaluated(s: Stmt) -> Iterator[Expr]:
             yield value
 
 
-def _is_apart(extents: Sequence[_Extent], axis: int, loop: Splittable) -> bool:
-    """Whether accesses in different iterations of `loop`, of those in `extents`, always differ in
-    the subscript at `axis`.
+def _are_apart(extents: Sequence[_Extent], loop: Splittable) -> bool:
+    """Whether accesses in different iterations of `loop`, of those in `extents`, never touch the
+    same element, one of them writing it::
+
+        x[4*i], x[4*i + j] for j < 4    distances 0 to 0: they differ
+        x[i], x[i + 1]                  -1 to -1: they may be the same, unless the step is 2
     """
-    bounds = [e.axes[axis] for e in extents if axis < len(e.axes)]
-    if len(bounds) < len(extents) or not all(b.lows and b.highs for b in bounds):
-        return False
-    advance = loop.range.step if isinstance(loop.range, RangeDesc) else 1
-    return any(
-        _stays_within(bounds, first, loop.var, abs(advance)) for first in bounds[0].lows
+    step = abs(loop.range.step) if isinstance(loop.range, RangeDesc) else 1
+    pairs = ((a, b) for k, a in enumerate(extents) for b in extents[k:] if a.is_write or b.is_write)
+    found = (_distances(a, b, loop.var) for a, b in pairs)
+    return all(d is None or (-step < d[0] and d[1] < step) for d in found)
+
+
+def _distances(a: _Extent, b: _Extent, var: str) -> tuple[float, float] | None:
+    """The least and the greatest distance, by which the variable `var` is greater for `b`, at which
+    both may touch one element: infinite where no bound is known; None if there is no distance.
+
+    On each axis the lower bounds of one must not exceed the upper bounds of the other.
+    """
+    least, most = -inf, inf
+    for x, y in zip(a.axes, b.axes, strict=True) if len(a.axes) == len(b.axes) else ():
+        for is_first, lows, highs in ((True, x.lows, y.highs), (False, y.lows, x.highs)):
+            for low, high in product(lows, highs):
+                gap, c = (low - high).number, low.coefficient(var) * (1 if is_first else -1)
+                if gap is None:
+                    continue
+                if c > 0:  # low <= high + c * distance
+                    least = max(least, ceil(gap / c))
+                elif c < 0:
+                    most = min(most, floor(gap / c))
+                elif gap > 0:
+                    return None
+    return (least, most) if least <= most else None
+
+
+def conflict_distances(
+    first: Splittable, second: Splittable, kernel: Kernel
+) -> tuple[float, float] | None:
+    """By how much the variable is greater, at least and at most, when `second` may touch an element
+    that `first` touches, one of them writing it: both are loops over one range with one variable.
+    None if they never do; infinite where it is not known.
+
+        first: y[i + 1] = x[i] + x[i + 2]    second: x[i] = y[i]          1 to 2
+    """
+    aliases = alias_table(kernel_header(kernel))
+    collectors = _ExtentCollector(first), _ExtentCollector(second)
+    for loop, collector in zip((first, second), collectors, strict=True):
+        collector.block(loop.body)
+    found = [
+        d for a, b in product(*(c.extents for c in collectors)) if a.is_write or b.is_write
+        if aliases.relation(a.array, b.array) is not Alias.DISJOINT
+        if (d := _distances(a, b, first.var)) is not None
+    ]
+    if not found:
+        return None
+    step = abs(first.range.step) if isinstance(first.range, RangeDesc) else 1
+    least, most = min(d[0] for d in found), max(d[1] for d in found)
+    return (
+        least if least == -inf else ceil(least / step) * step,
+        most if most == inf else floor(most / step) * step,
     )
-
-
-def _stays_within(bounds: Sequence[_Bounds], first: Affine, var: str, advance: int) -> bool:
-    """Whether the subscripts in `bounds` differ in different iterations, since in one iteration all
-    of them lie between ``first + lo`` and ``first + hi``, for some numbers lo and hi, and ``hi -
-    lo`` is less than `first` moves from one iteration to the next: by the coefficient of `var` in
-    it, times `advance`::
-
-        x[4*i], x[4*i + j] for j < 4    first = 4*i    lo, hi = 0, 3    3 < 4: they differ
-        x[i], x[i + 1]                  first = i      lo, hi = 0, 1    not 1 < 1
-
-    ``advance``: by how much `var` changes in an iteration.
-    """
-    lows = [[*_distances(b.lows, first)] for b in bounds]
-    highs = [[*_distances(b.highs, first)] for b in bounds]
-    if not all(lows) or not all(highs):
-        return False
-    stretch = max(map(min, highs)) - min(map(max, lows))
-    return stretch < abs(first.coefficient(var)) * advance
-
-
-def _distances(forms: Iterable[Affine], first: Affine) -> Iterator[int]:
-    """The differences of `forms` to `first` that are numbers; the others are left out."""
-    return (d for f in forms if (d := (f - first).number) is not None)

@@ -12,13 +12,14 @@ Applications, 1990).
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from ..algebra.constant_folding import literal, neutral_element
+from ..algebra.may_raise import is_replay_check
 from ..dtypes import DTYPES
 from ..ir_names import names_read
-from ..ir_traversal import kernel_header, walk, walk_statements
+from ..ir_traversal import contains, kernel_header, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
@@ -34,6 +35,7 @@ from ..nodes import (
     Kernel,
     Load,
     Loop,
+    LoopLike,
     Node,
     PredLoop,
     Prefix,
@@ -64,14 +66,16 @@ def totals_obstacle(loop: Loop | VecLoop | PredLoop, kernel: Kernel) -> str | No
         if x[i] > 0.0: append(w, k, x[i])                   None
         if x[i] > 0.0: append(w, k, i); append(v, m, x[i])  None: two totals
         s_1 = prefix("add", s, x[i]); out[i] = s_1          None if s is an integer
-        the same of floats                                  they are added in their order
-        s = step(s + x[i])                                  `s` is carried from iteration to …
+        the same of floats                                  parts would round otherwise
+        s = step(s + x[i])                                  each iteration needs `s` of the one …
         if k < 9: append(w, k, x[i])                        it reads how many elements `w` has
         append(w, k, w[i])                                  it reads and appends to `w`
         check(x[i] > 0, "over"); append(w, k, x[i])         None, as the loop goes on
-        check(x[i] > 0, "replay"); append(w, k, x[i])       it may raise, and carries `k` from …;
-                                                            without the check, what follows it
-                                                            could load what there is not
+        s_1, s_0 = prefix("add", s, x[i])
+        check(~add_over(s_0, x[i]), "replay"); out[i] = s_1 None
+        check(i < n, "replay"); append(w, k, where(x[i]))   it may raise, and each iteration …:
+                                                            without the check, what the total is
+                                                            computed of could load what there is not
     """
     statements = [n for part in loop.body for n in walk_statements(part)]
     appends = [s for s in statements if isinstance(s, Append)]
@@ -88,28 +92,56 @@ def totals_obstacle(loop: Loop | VecLoop | PredLoop, kernel: Kernel) -> str | No
     if others or not is_plain or not is_counted or not arrays.keys() <= {a.name for a in loop.accs}:
         carried = (others or loop.accs)[0].name
         if appends:
-            return f"it appends to `{min(arrays.values())}`"
+            return _beside_appends(min(arrays.values()), others, loop)
         in_order = _order_of_floats(carried, scans)
-        return in_order or f"`{carried}` is carried from iteration to iteration"
+        return in_order or f"each iteration needs `{carried}` of the one before"
     if len({*arrays.values()}) < len(arrays):
         return f"it appends to `{appends[0].array}` in several places"
-    if any(isinstance(s, Check) and s.code == "replay" for s in statements):
-        return f"it may raise, and carries `{loop.accs[0].name}` from iteration to iteration"
+    if _loads_behind_check(loop):
+        return f"it may raise, and each iteration needs `{loop.accs[0].name}` of the one before"
     return _dependence_obstacle(loop, arrays, scans, kernel)
 
 
+def _beside_appends(
+    array: str, others: Sequence[Accum | VecAccum], loop: Loop | VecLoop | PredLoop
+) -> str:
+    """Why one thread must run a `loop` that appends to `array`: it has ``others``, accumulators
+    that are no running totals, too many of these, or inner loops.
+    """
+    text = f"it appends to `{array}`"
+    counts = {n.count for n in walk(loop) if isinstance(n, Append)}
+    inner = [a for n in walk(loop) if isinstance(n, Loop | VecLoop) for a in n.accs]
+    for a in reversed(inner):  # the counts of loops around the appends
+        counts |= set() if counts.isdisjoint(names_read(a.step)) else {a.name}
+    if folds := [a.name for a in others if a.name not in counts]:
+        return f"{text}, and each iteration needs `{folds[0]}` of the one before"
+    if len(loop.accs) > MOST_TOTALS:
+        return f"{text} and more than {MOST_TOTALS - 1} other lists"
+    return f"{text} in an inner loop" if any(contains(s, LoopLike) for s in loop.body) else text
+
+
+def _loads_behind_check(loop: Loop | VecLoop | PredLoop) -> bool:
+    """Whether the totals of `loop` are computed of elements that it loads only if a check holds,
+    with which `totals_only` does not bother.
+    """
+    behind, has_check = set[Node](), False
+    for s in loop.body:
+        if has_check or not isinstance(s, Check):
+            has_check = has_check or any(is_replay_check(n) for n in walk_statements(s))
+            behind |= {n for n in walk(s) if isinstance(n, Load)} if has_check else set()
+        has_check = has_check or is_replay_check(s)
+    return any(n in behind for e in _totals_read(loop) for n in walk(e))
+
+
 def _order_of_floats(carried: str, scans: dict[str, Prefix]) -> str | None:
-    """That the running sum or product ``carried`` is rounded in the order of its terms, for a
-    report; None if it is another scan, or none.
+    """That the running sum or product ``carried`` would be rounded otherwise if threads computed
+    parts of it, for a report; None if it is another scan, or none.
     """
     scan = scans.get(carried)
     if scan is None or scan.factor is not None or DTYPES[scan.value.dtype].kind != "f":
         return None
-    kinds = {"add": ("sum", "added"), "mul": ("product", "multiplied")}
-    if scan.op not in kinds:
-        return None
-    noun, verb = kinds[scan.op]
-    return f"`{carried}` is a running {noun} of floats, which are {verb} in their order"
+    noun = {"add": "sum", "mul": "product"}.get(scan.op)
+    return noun and f"`{carried}` is a running {noun} of floats, which parts would round otherwise"
 
 
 def _is_exact(scan: Prefix) -> bool:
@@ -138,7 +170,7 @@ def _dependence_obstacle(
         return f"it reads how many elements `{arrays[counters[0]]}` has"
     partial_results = {x for s in scans.values() for x in (s.acc, s.name, s.before)}
     if read & partial_results:
-        return f"`{min(scans)}` is carried from iteration to iteration"
+        return f"each iteration needs `{min(scans)}` of the one before"
     aliases = alias_table(kernel_header(kernel))
     appended = sorted(arrays.values())
     for array, other in _arrays_of_totals(loop):

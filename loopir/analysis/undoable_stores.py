@@ -50,7 +50,7 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     if isinstance(loop, PredLoop):
         return "it may raise, and stores under a condition"
     if loop.accs:
-        return f"it may raise, and carries `{loop.accs[0].name}` from iteration to iteration"
+        return f"it may raise, and each iteration needs `{loop.accs[0].name}` of the one before"
     if isinstance(loop, Loop) and loop.until is not None:
         return "it may raise, and end before its last iteration"
     if isinstance(loop.range, RangeDesc) and loop.range.step < 0:

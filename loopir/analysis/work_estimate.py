@@ -121,7 +121,22 @@ def total_additions(work: Work) -> float:
 
 
 def _trips(part: InnerWork) -> float:
-    return GUESSED_TRIPS if part.trips is None else part.trips
+    """How often the body of a loop runs. In place of a trip count that only its bounds tell, the
+    guess; of a loop over blocks, so many blocks that their loops together run as often.
+    """
+    if part.trips is not None:
+        return part.trips
+    return GUESSED_TRIPS / max(_trips_of_block(part), 1.0)
+
+
+def _trips_of_block(part: InnerWork) -> float:
+    """How often the loop over the elements of a block runs its body, for one block of the loop of
+    `part`; 1 for a loop that runs over no blocks.
+    """
+    return max((
+        _trips(x) * _trips_of_block(x) for x in part.work.inner
+        if isinstance(part.loop, Splittable) and _are_blocks_of(part.loop, [x.loop])
+    ), default=1.0)
 
 
 def elements_worth(n: Splittable, listed: LoopLike, amount: float) -> int:

@@ -106,10 +106,13 @@ def fuse_kernel(
     if temporaries:
         fused = rematerialize(fused, temporaries, fuser.fresh)
         fused, coalesced = coalesce_arrays(fused, temporaries, private - temporaries)
+    arrays = {p.name for p in fused.params if p.rank}
+    never_loaded = (temporaries & arrays) - arrays_read((fused,))
+    contracted: tuple[str, ...] = ()
+    if never_loaded:
+        fused, contracted = contract_arrays(fused, never_loaded)
     if fused is kernel:
         return Fusion(kernel, rejections=tuple(fuser.rejections), left_out=fuser.left_out)
-    no_longer_loaded = (temporaries & arrays_read((kernel,))) - arrays_read((fused,))
-    fused, contracted = contract_arrays(fused, no_longer_loaded)
     return Fusion(
         kernel=fused,
         fused=fuser.fused,

@@ -89,7 +89,7 @@ def _obstruction_of(n: Node, admit_branches: bool) -> str | None:
         case If() if contains(n, LoopLike):
             return "has a loop inside a branch"
         case If() if not admit_branches:
-            return "has a branch, and allow_control_flow_simple is False"
+            return _HAS_BRANCH
     return None
 
 
@@ -304,7 +304,14 @@ def control_flow(p: LoopPair) -> Iterator[Rejection]:
         if obstruction := control_flow_obstruction(loop, p.options.control_flow_simple):
             node, reason = obstruction
             label = make_label(getattr(node, "span", None), "here")
-            yield fusion_rejection(p, "FUSE_REJECT_CONTROL_FLOW", f"{ordinal} {reason}", *label)
+            help = _HELP_FOR_BRANCH if reason == _HAS_BRANCH else None
+            yield fusion_rejection(
+                p, "FUSE_REJECT_CONTROL_FLOW", f"{ordinal} {reason}", *label, help=help,
+                help_joins=help is not None)
+
+
+_HAS_BRANCH = "has a branch, and allow_control_flow_simple is False"
+_HELP_FOR_BRANCH = "allow branches, by `allow_control_flow_simple=True`, or select by `np.where`"
 
 
 def broadcast(p: LoopPair) -> Iterator[Rejection]:

@@ -38,6 +38,7 @@ from ..passes.loops.unroll import is_fully_unrolled
 from ..passes.pass_list import PASS_LIST, run_pass
 from ..passes.scalar.if_convert_scalar import FLOAT_DTYPES, MAX_OP_WEIGHT, unpredictable_branches
 from ..passes.vector.if_convert import if_convert
+from ..passes.vector.prefix_scans import running_reduction_of
 from ..passes.vector.vectorize import vectorize
 from ..passes.vector.vectorize_legality import vectorization_obstacle
 from ..rejection import Rejection
@@ -164,12 +165,16 @@ def _load_shared_by_folds(p: LoopPair, loop: Loop) -> Access | None:
 
 def is_vectorizable_alone(p: LoopPair, loop: Loop) -> bool:
     """Whether `loop` by itself may be vectorised, as far as dependences tell: it is innermost, no
-    iteration reads what an earlier one has written, and all its accumulators are reductions.
+    iteration reads what an earlier one has written, and all its accumulators are reductions, or
+    running ones.
     """
+    memory = AliasInfo(p.kernel)
     return (
         is_innermost(loop)
         and all(d.distance == 0 or d.kind != "flow" for d in dependences(loop, p.kernel))
-        and all(reduction_of(a, loop) for a in loop.accs)
+        and all(
+            reduction_of(a, loop) or running_reduction_of(a, loop, memory) for a in loop.accs
+        )
     )
 
 

@@ -7,6 +7,7 @@ from ..analysis.loop_set import LoopSet, loop_set, show_loop_set
 from ..dtypes import DTYPES
 from ..machine_model import Machine, register_tiles, strip_length
 from ..nodes import If, Kernel, Loop, LoopLike, Stmt
+from ..process.signal_exceptions import failures
 from .loops.permute_loops import permute_loops
 from .memory.promote import promote
 from .vector.vectorize_outer import best_vector_loops
@@ -46,7 +47,7 @@ def _nest_plan(nest: Stmt, kernel: Kernel, machine: Machine, reassociate: bool) 
         return
     try:
         graph = loop_set(nest, kernel)
-    except ValueError:
+    except failures(ValueError):
         return  # a loop of another kind within
     yield f"order {' '.join(graph.loops)}"
     vector_loops = best_vector_loops(nest, kernel, reassociate=reassociate)

@@ -55,6 +55,7 @@ from .loops.jam_rows import jam_rows
 from .loops.partition_loops import partition_loops
 from .loops.permute_loops import permute_loops
 from .loops.permute_reductions import permute_reductions
+from .loops.popcount_loops import popcount_loops
 from .loops.split_at_pivot import split_at_pivot
 from .loops.split_on_flag import split_on_flag
 from .loops.unroll import unroll
@@ -138,6 +139,11 @@ def _carries_values(kernel: Kernel) -> bool:
 def _chooses(kernel: Kernel) -> bool:
     """Whether a value depends on a condition: an extremum does, in any of its spellings."""
     return contains(kernel, If) or not _CHOICES.isdisjoint(ops_within(kernel))
+
+
+def _has_checks_or_roots(kernel: Kernel) -> bool:
+    """Whether there is a check, a ``while`` loop, or a square root, which may be compared."""
+    return contains(kernel, While | Check) or "sqrt" in ops_within(kernel)
 
 
 def _selects(kernel: Kernel) -> bool:
@@ -227,10 +233,15 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
     Pass(
-        run=check_elimination, needs=(While | Check,),
+        run=check_elimination, when=_has_checks_or_roots,
         reason="later passes need not preserve a check that is removed",
     ),
     Pass(run=simplify, reason="folds the conditions that check_elimination decided"),
+    Pass(
+        run=popcount_loops, needs=(While,),
+        reason="after check_elimination, which drops checks of unsigned numbers; the loops around"
+        " are then innermost",
+    ),
     Pass(
         run=partition_loops,
         reason="the interior loop has no position tests and is matched by later passes",

@@ -11,9 +11,10 @@ enum { LAYOUT = 0x503 };                                /* NumPy's flags of C or
 
 /* What an argument must be. `value`: this object, or an equal str, int or dtype (`is_object`); `item`, `inner`: the type of the first item of a list or tuple, and
  * of the first item of that; `number`, `rank`, `flags`, `byteorder`: of an array, whose dtype is the object `item`; `code`: of
- * a Python function; `items`: the types of the `length` items of a tuple. Each is NULL, or -1, where any is fine. */
+ * a Python function; `items`: the types of the `length` items of a tuple. Each is NULL, or -1, where any is fine. `sized`: the
+ * names of attributes that are part of the size of a call, and NULL; NULL if there are none. */
 typedef struct {
-    object *type, *value, *item, *inner, *code, **items;
+    object *type, *value, *item, *inner, *code, **items, **sized;
     int64_t length, number, rank, flags, byteorder;
 } argument_key;
 
@@ -38,13 +39,13 @@ typedef struct {
 } inline_cache;
 
 /* The number of items of a list or tuple, which is in the same field of both. */
-static int64_t count_of(const object *sequence) { return ((const list *)sequence)->count; }
+HOT static int64_t count_of(const object *sequence) { return ((const list *)sequence)->count; }
 
 /* The type of the first item of a list or tuple; NULL for other objects. `first`: the item, or NULL. */
-static object *type_of_first(object *of, object **first)
+HOT static object *type_of_first(object *of, object **first)
 {
     *first = 0;
-    if ((object *)of->type == lists.lists) {
+    if ((object *)of->type == capi.lists) {
         if (!((list *)of)->count) return EMPTY_SEQUENCE;
         return (object *)(*first = ((list *)of)->items[0])->type;
     }
@@ -55,7 +56,7 @@ static object *type_of_first(object *of, object **first)
 }
 
 /* Whether the argument `value` has the key `k`. */
-static int fits_key(const inline_cache *c, const argument_key *k, object *value)
+HOT static int fits_key(const inline_cache *c, const argument_key *k, object *value)
 {
     object *first, *second;
     if ((object *)value->type != k->type || (k->value && !is_object(value, k->value))) return 0;
@@ -74,10 +75,10 @@ static int fits_key(const inline_cache *c, const argument_key *k, object *value)
 }
 
 /* A size, or SIZE_LIMIT if it is larger, so that sums and products of sizes do not overflow. */
-static int64_t limited(int64_t size) { return size < SIZE_LIMIT ? size : SIZE_LIMIT; }
+HOT static int64_t limited(int64_t size) { return size < SIZE_LIMIT ? size : SIZE_LIMIT; }
 
 /* The part of an argument in `size_of_call`; 0 for objects that have none. */
-static int64_t size_of_argument(object *value)
+HOT static int64_t size_of_argument(object *value)
 {
     object *first, *second;
     int64_t size = 1;
@@ -101,74 +102,70 @@ static int64_t size_of_argument(object *value)
     return first && type_of_first(first, &second) ? limited(size * limited(count_of(first))) : size;
 }
 
-/* A measure of the work of a call: the elements of its arrays and sequences, and the magnitudes of its ints. */
-static int64_t size_of_call(int64_t count, object *const *given)
+/* The sizes of the attributes of `value` that are part of the size of a call. */
+static int64_t size_of_attributes(object *value, object *const *name)
 {
     int64_t size = 0;
-    for (int i = 0; i < count && size < SIZE_LIMIT; i++) size += size_of_argument(given[i]);
-    return limited(size);
+    for (; *name && size < SIZE_LIMIT; name++) {
+        object *member = capi.attribute(value, *name);
+        if (member) size += size_of_argument(member), capi.drop(member);
+        else capi.forget();
+    }
+    return size;
 }
 
-/* The size of the arguments alone whose bits are set in `part`. */
-static int64_t size_of_part(int64_t count, object *const *given, int64_t part)
+/* A measure of the work of a call: the elements of its arrays and sequences, and the magnitudes of its ints; of the arguments whose
+ * bits are set in `part`. `keys`: what the arguments fit, or NULL. */
+HOT static int64_t size_of_call(int64_t count, object *const *given, const argument_key *keys, uint64_t part)
 {
     int64_t size = 0;
-    for (int i = 0; i < count && size < SIZE_LIMIT; i++) if (part >> i & 1) size += size_of_argument(given[i]);
+    for (int i = 0; i < count && size < SIZE_LIMIT; i++) {
+        if (!(part >> i & 1)) continue;
+        size += size_of_argument(given[i]);
+        if (keys && keys[i].sized) size += size_of_attributes(given[i], keys[i].sized);
+    }
     return limited(size);
 }
 
 /* Whether the row is for these arguments: each fits its key, and the size of the call is in the range of the row, and that of the
- * arguments in `part`, if it asks for these. `size`: that of the call, -1 as long as no row has asked for it. */
-static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size)
+ * arguments in `part`, if it asks for these. `size`: that of the call for the keys of the row `last`, NULL if it is not known. */
+HOT static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size, const cache_row **last)
 {
     int64_t count = c->parameters.count + c->parameters.takes_rest;
     for (int i = 0; row->keys && i < count; i++) if (!fits_key(c, &row->keys[i], given[i])) return 0;
     if (row->part) {
-        int64_t part = size_of_part(count, given, row->part);
+        int64_t part = size_of_call(count, given, row->keys, row->part);
         if (part < row->part_low || row->part_high < part) return 0;
     }
     if (!row->low && row->high == SIZE_LIMIT) return 1;
-    if (*size < 0) *size = size_of_call(count, given);
+    if (!*last || (*last)->keys != row->keys) *size = size_of_call(count, given, row->keys, -1), *last = row;
     return row->low <= *size && *size <= row->high;
 }
 
 /* The first row that fits these arguments (`fits_row`), if it may serve another call; else NULL. */
-static const cache_row *row_for(const inline_cache *c, object *const *given)
+HOT static const cache_row *row_for(const inline_cache *c, object *const *given)
 {
-    int64_t size = -1;
+    int64_t size = 0;
+    const cache_row *last = 0;
     for (const cache_row *row = c->rows; row < c->rows + c->row_count; row++)
-        if (fits_row(c, row, given, &size)) return row->counters[1] ? row : 0;
+        if (fits_row(c, row, given, &size, &last)) return row->counters[1] ? row : 0;
     return 0;
 }
 
 /* Counts a call that the row serves. */
-static void count_call(const cache_row *row)
+HOT static void count_call(const cache_row *row)
 {
     if (row->counters[1] > 0) --row->counters[1];       /* negative: for all calls */
     ++row->counters[0];
 }
 
-extern int clock_gettime(int, void *);
-
-/* Nanoseconds of the monotonic clock. */
-static int64_t nanoseconds(void)
-{
-#ifdef __APPLE__
-    enum { MONOTONIC = 6 };
-#else
-    enum { MONOTONIC = 1 };
-#endif
-    int64_t now[2];
-    return clock_gettime(MONOTONIC, now) ? 0 : now[0] * 1000000000 + now[1];
-}
-
 /* The result of the row's target, NULL with an exception. The time of a call that does not raise goes to `shortest`, if it is. */
-static object *call_target(object *self, const cache_row *row, object *args, object *named)
+static object *call_target(object *self, const cache_row *row, const arguments *call)
 {
-    if (!row->shortest) return capi.call(row->target, args, named);
+    if (!row->shortest) return forward(row->target, call->args, call->count, call->names);
     capi.hold(self);                                    /* with the row: the call may replace this cache */
     int64_t start = nanoseconds();
-    object *answer = capi.call(row->target, args, named);
+    object *answer = forward(row->target, call->args, call->count, call->names);
     int64_t taken = nanoseconds() - start;
     if (answer && taken < *row->shortest) *row->shortest = taken;
     capi.drop(self);
@@ -176,15 +173,11 @@ static object *call_target(object *self, const cache_row *row, object *args, obj
 }
 
 /* The positional arguments from number `first` on, as a function has them in ``*args``; NULL with an exception. */
-static object *rest_of(object *args, int64_t first)
+static object *rest_of(const arguments *call, int64_t first)
 {
-    if (!first) return capi.hold(args), args;
-    intptr_t count = capi.length(args) - first;
-    object *rest = capi.tuple(count < 0 ? 0 : count);
-    for (int i = 0; rest && i < count; i++) {
-        object *item = capi.item(args, first + i);
-        capi.hold(item), capi.set_item(rest, i, item);
-    }
+    int64_t count = call->count < first ? 0 : call->count - first;
+    object *rest = capi.tuple(count);
+    for (int64_t i = 0; rest && i < count; i++) capi.hold(call->args[first + i]), capi.set_item(rest, i, call->args[first + i]);
     return rest;
 }
 
@@ -196,18 +189,19 @@ static object *rest_of(object *args, int64_t first)
  *
  * `miss` asks the dispatcher, which then adds a row. It is also called if the arguments cannot be bound here, as with a wrong
  * keyword, and if the row has served as many calls as it may (`counters`), so that the dispatcher decides again. */
-object *tp_inline_cache(object *self, object *args, object *named)
+HOT object *tp_inline_cache(object *self, object *const *args, intptr_t count, object *names)
 {
+    const arguments call = {args, count, names};
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
     const parameter_list *p = &c->parameters;
     object *given[MAX_GIVEN], *rest = 0;
-    int bound = bind_arguments(p, args, named, given);
-    if (bound && p->takes_rest && !(bound = (rest = given[p->count] = rest_of(args, p->positional)) != 0)) capi.forget();
+    int bound = bind_arguments(p, &call, given);
+    if (bound && p->takes_rest && !(bound = (rest = given[p->count] = rest_of(&call, p->positional)) != 0)) capi.forget();
     const cache_row *row = bound ? row_for(c, given) : 0;
     if (rest) capi.drop(rest);
-    if (!row) return capi.call(c->miss, args, named);
+    if (!row) return forward(c->miss, args, count, names);
     count_call(row);
-    return call_target(self, row, args, named);
+    return call_target(self, row, &call);
 }
 
 /* The test (METH_FASTCALL): whether the first row that fits the arguments has the target `original`; then the call counts as served,
@@ -231,3 +225,25 @@ static object *bind_method(object *function, object *const *args, intptr_t count
 }
 
 method tp_get = {"__get__", bind_method, 0x0080, 0};
+
+/* Where an object of `Vectorcall` (vectorcall.py) has the array whose data begins with the definition of its builtin, in bytes. */
+enum { SPEC_OFFSET = sizeof(object) + sizeof(void *) };
+
+/* The vectorcall function of fused functions: calls the builtin that is attached to the object `callable`, or ``__call__`` of its class
+ * where none is. The bit of `count` that lets the callee overwrite the word before the arguments is not used. */
+HOT object *tp_vectorcall(object *callable, object *const *args, uintptr_t count, object *names)
+{
+    object *self = *(object **)((char *)callable + SPEC_OFFSET), *answer;
+    count &= INTPTR_MAX;
+    if (!self) {
+        if (!(self = capi.attribute((object *)callable->type, capi.call_name))) return 0;
+        answer = forward(self, args, (intptr_t)count, names);
+        return capi.drop(self), answer;
+    }
+    const definition *builtin = (const definition *)((const ndarray *)self)->data;
+    self->references++;                                 /* the call may attach another one */
+    answer = ((object *(*)(object *, object *const *, intptr_t, object *))builtin->call)(self, args, (intptr_t)count, names);
+    if ((uint32_t)self->references == 1) capi.drop(self);
+    else self->references--;
+    return answer;
+}

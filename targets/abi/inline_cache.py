@@ -9,9 +9,9 @@ about 20 ns.
 """
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import field
 from types import CodeType, FunctionType
 from typing import Any
@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import suppress_failures
 
+from .c_api import opened_trampoline
 from .native_entry import METH_FLAGS, Packer, ParameterList, Pointer, Spec, Word
 from .object_layout import code_offset
-from .trampoline import opened_trampoline
 
 __all__ = [
     "ArgumentKey", "CacheRow", "SIZE_LIMIT", "argument_key", "inline_cache", "native_binding",
@@ -58,6 +59,9 @@ class ArgumentKey:
     """Of an array the number of its dtype, rank, flags of the layout, and byte order."""
     code: CodeType | None = None  # of a Python function
     items: tuple[type, ...] | None = None  # of a tuple the classes of all items
+    sized: tuple[str, ...] = ()
+    """The attributes of a plain object that are part of the size of a call (`size_of_call`); C
+    does not compare them."""
 
     def words(self, packer: Packer) -> tuple[Word, ...]:
         """The words of an `argument_key` struct of `inline_cache.c`."""
@@ -67,16 +71,20 @@ class ArgumentKey:
             for k in (self.item, self.inner)
         )
         items = packer.address_of_words([Pointer(k) for k in self.items]) if self.items else 0
+        names: list[Word] = [*(Pointer(sys.intern(name)) for name in self.sized), 0]
+        sized = packer.address_of_words(names) if self.sized else 0
         length = -1 if self.items is None else len(self.items)
         array = self.array or [-1] * 4
-        return Pointer(self.kind), self.value or 0, item, inner, code, items, length, *array
+        return Pointer(self.kind), self.value or 0, item, inner, code, items, sized, length, *array
 
 
 def argument_key(
-    value: object, *, by_identity: bool = False, all_items: bool = False
+    value: object, *, by_identity: bool = False, all_items: bool = False,
+    sized: tuple[str, ...] = (),
 ) -> ArgumentKey:
     """The key of an argument; with `by_identity` only this object fits. ``all_items``: of a tuple
-    the length and the classes of all items count, not that of the first alone.
+    the length and the classes of all items count, not that of the first alone. ``sized``: see
+    `ArgumentKey`.
     """
     kind = type(value)
     if by_identity:
@@ -95,7 +103,7 @@ def argument_key(
     if kind is FunctionType and code_offset():
         assert isinstance(value, FunctionType)
         return ArgumentKey(kind, code=value.__code__)
-    return ArgumentKey(kind)
+    return ArgumentKey(kind, sized=sized)
 
 
 def _type_of_first(value: object) -> type | int | None:
@@ -106,18 +114,20 @@ def _type_of_first(value: object) -> type | int | None:
     return type(value[0]) if value else _EMPTY_SEQUENCE
 
 
-def size_of_call(values: Sequence[object]) -> int:
+def size_of_call(values: Sequence[object], keys: Sequence[ArgumentKey] = ()) -> int:
     """A measure of the work of a call, by which `CallSelection` groups calls, at most `SIZE_LIMIT`:
     the elements of its arrays and sequences, plus the magnitudes of its ints, which may be trip
     counts. Of a list of lists the first row counts for all; anything else counts 0::
 
         size_of_call((np.zeros((3, 4)), [1.0, 2.0], 100, 2.5))   →   12 + 2 + 100 + 0
 
+    ``keys``: those of the values; the attributes that they name (`ArgumentKey.sized`) count, too.
     It reads no item but the first, so it is fast, and runs no user code. `size_of_call` in
     `inline_cache.c` must give the same.
     """
-    size = 0
-    for value in values:
+    size, named = 0, zip(values, keys, strict=False)
+    members: list[object] = [getattr(of, name, None) for of, key in named for name in key.sized]
+    for value in (*values, *members):
         kind = type(value)
         if kind is np.ndarray:
             size += value.size  # type: ignore[attr-defined]
@@ -125,7 +135,7 @@ def size_of_call(values: Sequence[object]) -> int:
             # the magnitude of a negative int as -(v + 1), which no int64 overflows
             size += value if value >= 0 else -(value + 1)  # type: ignore[operator]
         elif kind in _PACKED:
-            with suppress(TypeError, ValueError):  # a memoryview without axes, or released
+            with suppress_failures(TypeError, ValueError):  # a memoryview without axes, or released
                 size += len(value)  # type: ignore[arg-type]
         elif kind is list or kind is tuple:
             first = value[0] if value else None  # type: ignore[index]
@@ -181,10 +191,11 @@ def inline_cache(
         return None
     packer = Packer(miss, original, *rows)
     row_words: list[Word] = []
+    addresses = {id(None): 0}
     for row in rows:
-        keys = 0
-        if row.keys is not None:
-            keys = packer.address_of_words([word for key in row.keys for word in key.words(packer)])
+        if (keys := addresses.get(id(row.keys), -1)) < 0:
+            words_of_keys = [word for key in row.keys or () for word in key.words(packer)]
+            keys = addresses[id(row.keys)] = packer.address_of_words(words_of_keys)
         counters = packer.address_of(row.counters)
         part = sum(1 << k for k in row.part)
         row_words += [

@@ -12,8 +12,7 @@ typedef struct { param item; int64_t rank; object *kinds[NESTED], *descr, *share
 
 /* Classes and functions of Python's C API, whose addresses `tp_bind_items` stores. */
 static struct {
-    object *lists;                                      /* the class list */
-    intptr_t (*length)(object *);
+    intptr_t (*length)(object *);                       /* PyObject_Size */
     object *(*at)(object *, intptr_t);                  /* of a list; borrowed */
     object *bytes, *bytearrays;                         /* the classes, and functions that give the data */
     char *(*in_bytes)(object *), *(*in_bytearray)(object *);
@@ -29,13 +28,13 @@ void tp_bind_items(const uintptr_t *addresses)
 /* Item `k` of a list or tuple; borrowed. */
 static object *item_of(object *of, intptr_t k)
 {
-    return of->type == lists.lists ? lists.at(of, k) : capi.item(of, k);
+    return of->type == capi.lists ? lists.at(of, k) : capi.item(of, k);
 }
 
 /* All items of a list or tuple; NULL where it is not known where a tuple has them. No Python code may run while they are read. */
 static object *const *items_of(object *of)
 {
-    if (of->type == lists.lists) return ((const list *)of)->items;
+    if (of->type == capi.lists) return ((const list *)of)->items;
     return lists.in_tuple ? (object *const *)((const char *)of + lists.in_tuple) : 0;
 }
 
@@ -157,7 +156,7 @@ static object *put(object *self, object *const *args, intptr_t count)
     if (s->rank == 1) fits = put_row(s, args[0], array->dims[0], from);
     for (int64_t k = 0; s->rank > 1 && fits && k < array->dims[0]; k++, from += array->dims[1] * s->item.bytes) {
         object *row = item_of(args[0], k);
-        fits = row && row->type == lists.lists && put_row(s, row, array->dims[1], from);
+        fits = row && row->type == capi.lists && put_row(s, row, array->dims[1], from);
     }
     if (!fits) return 0;
     capi.hold(capi.none);

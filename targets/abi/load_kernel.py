@@ -20,7 +20,7 @@ from .parameter_specs import (
     MISMATCH,
     HasParams,
     ParameterSpec,
-    parameter_spec,
+    parameter_specs,
 )
 from .portable_call import PortableCall
 from .signal_checks import connect_natively, connect_portably
@@ -91,10 +91,7 @@ def load_kernel(
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         limits = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"
         raise BuildError(f"a kernel takes at most {limits}")
-    rows = tuple(
-        parameter_spec(p, p.name in weak, p.name in strided, p.name in paired)
-        for p in kernel.params
-    )
+    rows = parameter_specs(kernel, weak=weak, strided=strided, paired=paired)
     library = open_library(path)
     address = library.address("tp_kernel")
     opened = trampoline(trampoline_path) if native else None

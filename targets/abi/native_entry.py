@@ -11,14 +11,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CellType, FunctionType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from .load_kernel import LoadedKernel
-from .trampoline import opened_trampoline
+from .c_api import opened_trampoline
+
+if TYPE_CHECKING:
+    from .load_kernel import LoadedKernel
 
 __all__ = [
     "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "CLASS", "CODE", "DIV", "EMPTY", "ENTRY",
@@ -37,11 +39,11 @@ SHRUNK, ZIPPED = 10, 11
 EMPTY, ZEROS, LIKE = range(3)
 NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE = range(11)
 CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)
-MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS = range(6)
+MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS, DEFAULTS, NAMED_DEFAULTS, AT = range(9)
 SLOT: Final = -1
 """Source of a kernel parameter that receives storage for a result."""
 
-METH_FLAGS = 0x3  # METH_VARARGS | METH_KEYWORDS
+METH_FLAGS = 0x82  # METH_FASTCALL | METH_KEYWORDS
 
 
 @record(frozen=True, slots=True)
@@ -73,16 +75,19 @@ class NameBinding:
     """
 
     root: str
-    steps: tuple[tuple[int, str | None], ...] = ()  # (MEMBER, "sqrt"), (CODE, None), …
+    steps: tuple[tuple[int, str | int | None], ...] = ()  # (MEMBER, "sqrt"), (CODE, None), …
     cell: CellType | None = None  # the closure cell of the name, if it is a free variable
     fixed: Pointer | None = None  # an object in place of the name
     expected: Pointer | None = None  # the object to which the steps must lead; None: any
+    wrapper: tuple[tuple[int, str | int | None], ...] | None = None
+    """Where ``fixed`` is the function in what `fuse` returned: the steps to that from the name."""
 
     @property
     def is_in_dicts(self) -> bool:
         """Whether dicts alone, of modules and global namespaces, decide what the name is bound to:
         as long as their versions stay, it is bound to the same object. False for a name in a
-        closure cell, and for steps to the code or the class of an object, which may be assigned.
+        closure cell, and for steps to the code, the defaults or the class of an object, which may
+        be assigned.
         """
         is_global = self.cell is None and self.fixed is None
         return is_global and all(kind in (MEMBER, ENTRY, HAS, GLOBALS) for kind, _ in self.steps)
@@ -91,7 +96,7 @@ class NameBinding:
         """The words of a `name_binding` struct of `values.c`."""
         steps = [
             word for kind, key in self.steps
-            for word in (kind, 0 if key is None else Pointer(sys.intern(key)))
+            for word in (kind, Pointer(sys.intern(key)) if isinstance(key, str) else key or 0)
         ]
         return (
             Pointer(self.cell) if self.cell else 0, Pointer(sys.intern(self.root)),

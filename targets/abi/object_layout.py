@@ -12,21 +12,24 @@ import struct
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from loopir.process.signal_exceptions import failures
 
 from .parameter_specs import ALIGNED, WRITEABLE
 
 __all__ = [
     "code_offset", "dict_version_offset", "int_layout", "layout_matches", "numpy_c_functions",
-    "tuple_items_offset",
+    "tuple_items_offset", "type_flags_offset",
 ]
 
 _CORE = "numpy._core._multiarray_umath"
 _NUMPY_API_SLOTS = {
     "PyArray_Scalar": 60, "PyArray_Zeros": 183, "PyArray_Empty": 184, "PyArray_Resize": 80,
+    "PyArray_NewLikeArray": 277,
 }
 """Indices into the function table of NumPy's C API."""
 
@@ -53,7 +56,7 @@ def layout_matches() -> bool:
         return False  # entry.c counts on the GIL while it reads objects
     try:
         import ctypes  # noqa: F401
-    except ImportError:
+    except failures(ImportError):
         return False  # memory could not be compared
     block = np.zeros((3, 4), dtype=np.int32)
     frozen = block[::2, ::-1].T
@@ -83,6 +86,20 @@ def code_offset() -> int:
         offsets.append([int(k) for k in np.flatnonzero(words == id(function.__code__))])
     first, second = offsets
     return first[0] * np.dtype(np.uintp).itemsize if len(first) == 1 and first == second else 0
+
+
+@functools.cache
+def type_flags_offset() -> int:
+    """Where a class has its flags, in bytes; 0 if that is unknown."""
+    import ctypes
+
+    metaclass: type = type
+    size, word = metaclass.__basicsize__, np.dtype(np.uintp)
+    of_flags = np.ones(size // word.itemsize, np.bool_)
+    for each in (int, list, dict, FunctionType, type, functools.partial, ModuleType):
+        of_flags &= np.frombuffer(ctypes.string_at(id(each), size), word) == each.__flags__
+    (places,) = np.nonzero(of_flags)
+    return int(places[0]) * word.itemsize if len(places) == 1 else 0
 
 
 @functools.cache
@@ -190,7 +207,7 @@ def numpy_c_functions() -> tuple[int, ...]:
 
     try:
         capsule = import_module(_CORE)._ARRAY_API
-    except (ImportError, AttributeError):
+    except failures(ImportError, AttributeError):
         return ()
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -222,11 +239,26 @@ def _functions_work() -> bool:
     for address in addresses[1:3]:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(value.dtype))  # the call steals a reference
         blocks.append(array(address)(2, ctypes.addressof(dims), value.dtype, 0))
-    is_cut = _is_cut(addresses[3], blocks[1])
+    is_cut = _is_cut(addresses[3], blocks[1]) and _is_like(addresses[4])
     shapes = [(b.shape, b.dtype, b.flags.c_contiguous, b.flags.owndata) for b in blocks]
     expected = value.dtype, True, True
     is_scalar = type(result) is np.float32 and result == value
     return is_scalar and is_cut and shapes == [((3, 2), *expected), ((2, 2), *expected)]
+
+
+def _is_like(new_like: int) -> bool:
+    """Whether the function at this address makes an array in the order of another one."""
+    import ctypes
+
+    function = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.py_object, ctypes.c_int
+    )
+    block, dtype = np.zeros((2, 3, 4), np.int8).transpose(1, 2, 0)[:, ::2], np.dtype(np.float32)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(dtype))  # the call steals a reference
+    made, expected = function(new_like)(block, 2, dtype, 0), np.empty_like(block, dtype)
+    return (made.shape, made.dtype, made.strides) == (
+        expected.shape, expected.dtype, expected.strides
+    )
 
 
 def _is_cut(resize: int, block: np.ndarray) -> bool:

@@ -1,7 +1,7 @@
 """Parameter specifications: what each argument of a kernel must be, as `entry.c` declares it."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -12,7 +12,7 @@ from loopir.lazy_dataclass import record
 __all__ = [
     "ALIGNED", "ARRAY", "COMPLEX", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NUMPY",
     "WRITEABLE", "HasParam", "HasParams", "ParameterSpec", "has_unordered_strides",
-    "parameter_spec", "scalar_spec",
+    "parameter_spec", "parameter_specs", "scalar_spec",
 ]
 
 MISMATCH: Final = -1
@@ -108,6 +108,18 @@ def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False)
         size = complex_dtype.itemsize
         return ParameterSpec(COMPLEX, complex_dtype, p.rank - 1, strided, size, flags, steps[:-1])
     return ParameterSpec(ARRAY, dtype.numpy, p.rank, strided, dtype.bytes, flags, steps)
+
+
+def parameter_specs(
+    kernel: HasParams, *, weak: Collection[str], strided: Collection[str], paired: Collection[str]
+) -> tuple[ParameterSpec, ...]:
+    """The specifications of all parameters of `kernel`; for ``weak``, ``strided`` and ``paired``,
+    the names of some, see `parameter_spec`.
+    """
+    return tuple(
+        parameter_spec(p, p.name in weak, p.name in strided, p.name in paired)
+        for p in kernel.params
+    )
 
 
 def scalar_spec(name: str, weak: bool) -> ParameterSpec:

@@ -21,7 +21,7 @@ from .parameter_specs import (
     ParameterSpec,
     has_unordered_strides,
 )
-from .thread_pool import take_context
+from .pool_control import take_context
 
 __all__ = ["PortableCall", "has_internal_overlap", "complex_as_floats"]
 

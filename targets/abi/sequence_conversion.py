@@ -14,13 +14,14 @@ import numpy as np
 
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 
+from .c_api import opened_trampoline
 from .parameter_specs import scalar_spec
-from .trampoline import opened_trampoline
 
 __all__ = [
-    "SHARING", "SequenceSpec", "converter_words", "packed_dtype", "sequence_converter",
-    "shared_array",
+    "SHARING", "ItemsWords", "SequenceSpec", "converter_words", "packed_dtype",
+    "sequence_converter", "shared_array",
 ]
 
 SHARING = memoryview, array
@@ -48,7 +49,7 @@ def packed_dtype(value: Any) -> str | None:
         return _DTYPE_OF_FORMAT.get(value.typecode)
     try:
         return _DTYPE_OF_FORMAT.get(value.format) if value.ndim == 1 else None
-    except ValueError:
+    except failures(ValueError):
         return None
 
 
@@ -114,7 +115,7 @@ class SequenceSpec:
             return None
         try:
             array = np.array(rows, dtype).reshape(len(rows), count)
-        except OverflowError:
+        except failures(OverflowError):
             return None
         return array[0] if len(self.kinds) == 1 else array
 
@@ -170,9 +171,12 @@ _EXACT = 1 << 53
 """The ints up to this one are exactly floats."""
 
 
-class _Spec(np.ndarray):
-    """The words of an ``items`` struct; ``kept`` keeps the objects alive that they point to."""
+class ItemsWords(np.ndarray):
+    """The words of an ``items`` struct for sequences of the type ``items``; ``kept`` keeps the
+    objects alive that they point to.
+    """
 
+    items: SequenceSpec
     kept: tuple[object, ...]
 
 
@@ -189,7 +193,7 @@ def sequence_converter(items: SequenceSpec, stores: bool) -> Callable[..., Any]:
     return converter
 
 
-def converter_words(items: SequenceSpec) -> np.ndarray:
+def converter_words(items: SequenceSpec) -> ItemsWords:
     """The fields of the C struct ``items`` (`items.c`), each a word of 64 bits."""
     descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
     item_spec = scalar_spec(items.dtype, items.weak)
@@ -197,6 +201,7 @@ def converter_words(items: SequenceSpec) -> np.ndarray:
     words: Sequence[int] = [
         *item_spec.fields(), len(items.kinds), *kinds, id(descr), id(share) if share else 0
     ]
-    words_ = np.array(words, np.int64).view(_Spec)
+    words_ = np.array(words, np.int64).view(ItemsWords)
+    words_.items = items
     words_.kept = items.kinds, descr, item_spec, share
     return words_

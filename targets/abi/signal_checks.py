@@ -12,12 +12,12 @@ import functools
 import os
 from collections.abc import Callable
 
-from loopir.op_table import STATUS
+from loopir.status_bits import STATUS
 
 from ..build.build_errors import BuildError, NoCompiler
 from ..build.shared_library import SharedLibrary, open_library
+from .c_api import Trampoline, bind_signals
 from .thread_pool import connect
-from .trampoline import Trampoline, bind_signals
 
 __all__ = ["connect_natively", "connect_portably"]
 

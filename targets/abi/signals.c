@@ -34,13 +34,8 @@ GENERAL static int64_t ticks(void)
 }
 #else
 #define GENERAL
-extern int clock_gettime(int, void *);
 static int has_xsave(void) { return 0; }
-static int64_t ticks(void)                                  /* of CLOCK_MONOTONIC_COARSE of Linux, CLOCK_MONOTONIC of macOS */
-{
-    int64_t now[2];
-    return clock_gettime(6, now) ? 0 : now[0] * 2500000000 + now[1] * 5 / 2;
-}
+static int64_t ticks(void) { return coarse_nanoseconds() * 5 / 2; }
 #endif
 #define TICKS(milliseconds) ((milliseconds) * 2500000LL)
 /* Whether x87, SSE, AVX and AVX-512 state (0xe7) can be saved by xsave; else fxsave does. */
@@ -63,8 +58,16 @@ GENERAL static int64_t this_thread(void)
     int64_t number = 0;
 #if defined(__x86_64__) && defined(__linux__)
     __asm__("movq %%fs:0, %0" : "=r"(number));
+#elif defined(__x86_64__) && defined(_WIN32)
+    __asm__("movq %%gs:0x30, %0" : "=r"(number));
+#elif defined(__x86_64__) && defined(__APPLE__)
+    __asm__("movq %%gs:0, %0" : "=r"(number));
 #elif defined(__aarch64__) && defined(__linux__)
     __asm__("mrs %0, tpidr_el0" : "=r"(number));
+#elif defined(__aarch64__) && defined(_WIN32)
+    __asm__("mov %0, x18" : "=r"(number));
+#elif defined(__aarch64__) && defined(__APPLE__)
+    __asm__("mrs %0, tpidrro_el0" : "=r"(number));
 #endif
     return number;
 }
@@ -121,7 +124,12 @@ static int64_t ask(tp_clock *c, void **raised)
 /* Kernels call `tp_goes_on`, which keeps all registers but that of the result where stop.h says so: the general ones on the stack, and
  * those of vectors only before Python is asked (`ask`), since `is_early` uses none of them. */
 #if defined(__x86_64__) && defined(__ELF__)
-__asm__(".pushsection .text\n.globl tp_goes_on\n.type tp_goes_on, @function\ntp_goes_on:\n"
+#ifdef TP_ONE_LIBRARY                                       /* kernels find it by a table of addresses: transpile/ahead/fat_library.py */
+#define VISIBILITY ".hidden tp_goes_on\n"
+#else
+#define VISIBILITY ""
+#endif
+__asm__(".pushsection .text\n.globl tp_goes_on\n" VISIBILITY ".type tp_goes_on, @function\ntp_goes_on:\n"
     "pushq %rbp\nmovq %rsp, %rbp\n"
     "pushq %rcx\npushq %rdx\npushq %rsi\npushq %rdi\npushq %r8\npushq %r9\npushq %r10\npushq %r11\n" /* to -64(%rbp) */
     "pushq $0\nandq $-64, %rsp\ncld\n"                      /* -72(%rbp): for the answer of `ask` */

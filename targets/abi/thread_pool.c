@@ -1,6 +1,6 @@
 /* Thread pool: runs the regions of kernels (parallel.h), by as many threads as pay.
  *
- * Follows abi.h, stop.h and parallel.h in one translation unit. One region at a time owns the pool. Whoever finds it owned,
+ * Follows abi.h, parallel.h and pool_system.c in one translation unit. One region at a time owns the pool. Whoever finds it owned,
  * or runs in a worker or in the owner, runs the whole range itself; nobody waits for the pool. The owner opens the region,
  * and it and the workers claim chunks: each first those of its own stretch of the range, in ascending order, then what is
  * left of the others' (`run_chunks`). The owner waits only for workers that have entered; one that comes late finds the
@@ -9,22 +9,6 @@
  * A worker that took part spins for a moment, so that the next region finds it awake, and then sleeps: nothing runs between
  * calls. `choose_threads` decides how many threads pay, and learns from what regions took.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <linux/futex.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
-
 #define LOAD(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
 #define STORE(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
 #define PEEK(place) __atomic_load_n(place, __ATOMIC_RELAXED)            /* for values that only tune, such as the times */
@@ -33,14 +17,10 @@
 #define ADD(place, value) __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST)     /* gives the old value */
 #define OWN_LINE _Alignas(128)                          /* a cache line, or a pair that is fetched together */
 
-enum { MOST_THREADS = 1024, MOST_STRETCHES = 64, REPLAY = 16 };     /* REPLAY: of op_table.STATUS */
+enum { MOST_THREADS = 1024, MOST_STRETCHES = 64, REPLAY = 16 };     /* REPLAY: of status_bits.STATUS */
 enum { OPEN = 1 << 30, AWAITED = 1 << 29, INSIDE = 0xffff };    /* bits of the low half of `gate` */
 enum { NOT_IN_REGION, OWNER, WORKER };
 enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's place in `staff` */
-/* TP_SIMULATED: for tests, with as many CPUs as `tp_pool_configure` says. TP_ALONE: no other process uses the CPUs. */
-#ifndef TP_STACK
-#define TP_STACK (256 * 1024)
-#endif
 
 /* Nanoseconds. */
 #define SPIN 50000.0            /* that a worker spins after a region */
@@ -122,23 +102,16 @@ static struct {
 /* Of the open region: the chunks of each stretch that are not claimed, and whether a thread has begun with it. */
 static struct { OWN_LINE int64_t next, end; int32_t is_taken; } stretches[MOST_STRETCHES];
 static struct {
-    pthread_t thread;
+    system_thread thread;
     int32_t state;              /* ABSENT, RUNNING or ENDED */
     int32_t is_displaced;       /* it was on the owner's CPU */
     int32_t is_apart;           /* it is kept off the CPU `pool.apart_from` */
 } staff[MOST_THREADS];          /* the workers */
-static pthread_mutex_t staffing = PTHREAD_MUTEX_INITIALIZER;    /* for `staff` */
+static system_lock staffing = LOCK_FREE;                /* for `staff` */
 static __thread int role;                               /* of this thread: NOT_IN_REGION, OWNER or WORKER */
 static __thread int64_t context_limit;                  /* of transpile.threads(n) in this thread's context; 0: none */
 
 /* -- Clock: ticks, and their length `pool.tick`. */
-
-static double nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static inline int64_t ticks(void)
 {
@@ -175,15 +148,6 @@ static inline void relax(void)
 #endif
 }
 
-static int32_t current_cpu(void)            /* -1: unknown */
-{
-#if defined __linux__ && !defined TP_SIMULATED
-    return sched_getcpu();
-#else
-    return -1;
-#endif
-}
-
 /* -- Floating-point state. */
 
 #if defined __x86_64__
@@ -211,7 +175,7 @@ static uint64_t float_flags(void) { return (uint64_t)fetestexcept(FE_ALL_EXCEPT)
 static void raise_float_flags(uint64_t flags) { feraiseexcept((int)flags); }
 #endif
 
-/* -- Sleep on a word, and wake those who sleep on it. */
+/* -- The halves of `gate`, which threads sleep on. */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 enum { LOW, HIGH };
@@ -219,36 +183,6 @@ enum { LOW, HIGH };
 enum { HIGH, LOW };
 #endif
 #define HALF(half) ((uint32_t *)&pool.gate + (half))
-
-#if defined __linux__ && !defined TP_NO_FUTEX
-static void sleep_while(uint32_t *word, uint32_t value, const struct timespec *most)
-{
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, most, 0, 0);
-}
-static void wake(uint32_t *word, int count) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, 0, 0, 0); }
-#else
-static pthread_mutex_t sleeping = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static void sleep_while(uint32_t *word, uint32_t value, const struct timespec *most)
-{
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    if (most) end.tv_sec += most->tv_sec + (end.tv_nsec + most->tv_nsec) / 1000000000;
-    if (most) end.tv_nsec = (end.tv_nsec + most->tv_nsec) % 1000000000;
-    pthread_mutex_lock(&sleeping);
-    if (PEEK(word) != value);
-    else if (most) pthread_cond_timedwait(&changed, &sleeping, &end);
-    else pthread_cond_wait(&changed, &sleeping);
-    pthread_mutex_unlock(&sleeping);
-}
-static void wake(uint32_t *word, int count)             /* all of them: they share one condition variable */
-{
-    (void)word, (void)count;
-    pthread_mutex_lock(&sleeping);
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&sleeping);
-}
-#endif
 
 /* -- Workers. */
 
@@ -352,13 +286,10 @@ static int64_t end_of_spin(void)
 /* What a worker does: takes part in each region that it sees opened; then spins until the moment that `end_of_spin` gave; then
  * sleeps until the next region, or the end of the pool. If it finds, while it spins, that another thread ran on its CPU (PREEMPTED),
  * it sleeps at once, and nobody spins for CROWDED. `place`: its index in `staff`. */
-static void *work(void *place)
+static void work(int32_t place)
 {
-    int64_t number = (intptr_t)place + 1;
+    int64_t number = place + 1;
     role = WORKER;
-#ifdef __linux__
-    prctl(PR_SET_NAME, "transpile");
-#endif
     uint32_t seen = (uint32_t)(LOAD(&pool.gate) >> 32) - 1;     /* the region that is open now is new */
     int64_t end = 0, then = 0;
     while (!LOAD(&pool.is_leaving)) {
@@ -380,33 +311,21 @@ static void *work(void *place)
             continue;
         }
         ADD(&pool.parked, 1);
-        if (!LOAD(&pool.is_leaving)) sleep_while(HALF(HIGH), seen, 0);
+        if (!LOAD(&pool.is_leaving)) sleep_while(HALF(HIGH), seen, -1);
         ADD(&pool.parked, -1);
         then = ticks(), end = 0;
     }
     STORE(&staff[number - 1].state, ENDED);
     ADD(&pool.alive, -1);
-    return 0;
 }
 
-/* Starts one worker; returns whether that worked. Signals are blocked in it, but for those of its own faults. */
+/* Starts one worker; returns whether that worked. */
 static int start_worker(int place)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    pthread_attr_t attributes;
-    sigset_t none, old;
-    sigfillset(&none);
-    for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&none, faults[i]);
-    if (pthread_attr_init(&attributes)) return 0;
-    pthread_attr_setstacksize(&attributes, TP_STACK);
-    pthread_sigmask(SIG_SETMASK, &none, &old);
     STORE(&staff[place].state, RUNNING);
     ADD(&pool.alive, 1);
     POKE(&staff[place].is_displaced, 0), staff[place].is_apart = 0;
-    int failed = pthread_create(&staff[place].thread, &attributes, work, (void *)(intptr_t)place);
-    pthread_sigmask(SIG_SETMASK, &old, 0);
-    pthread_attr_destroy(&attributes);
-    if (!failed) return COUNT(&pool.counts[3]), 1;
+    if (start_thread(&staff[place].thread, work, place)) return COUNT(&pool.counts[3]), 1;
     STORE(&staff[place].state, ABSENT);
     ADD(&pool.alive, -1);
     return 0;
@@ -416,7 +335,7 @@ static int start_worker(int place)
 static void hire(int wanted)
 {
     if (LOAD(&pool.alive) >= wanted || PEEK(&pool.is_shut) || LOAD(&pool.is_leaving)) return;
-    if (ticks() < pool.hire_after || pthread_mutex_trylock(&staffing)) return;
+    if (ticks() < pool.hire_after || !try_lock(&staffing)) return;
     for (int i = 0; i < wanted; i++) {
         if (LOAD(&staff[i].state) != ABSENT || LOAD(&pool.is_leaving)) continue;
         if (!start_worker(i)) {
@@ -424,7 +343,7 @@ static void hire(int wanted)
             break;
         }
     }
-    pthread_mutex_unlock(&staffing);
+    unlock(&staffing);
 }
 
 /* Keeps workers off the CPU on which the owner runs, if they were found there (`displaces_owner`): Linux may wake a worker on the CPU
@@ -440,17 +359,15 @@ static void keep_apart(void)
     if (!is_displaced && (!pool.are_apart || pool.apart_from == apart_from)) return;
     POKE(&pool.is_displaced, 0);
     if (is_displaced && is_busy) POKE(&pool.crowded, after(CROWDED));
-#if defined __linux__ && defined CPU_COUNT && !defined TP_SIMULATED
-    cpu_set_t cpus;
-    if (sched_getaffinity(0, sizeof cpus, &cpus)) return;
-    if (apart_from >= 0) CPU_CLR(apart_from, &cpus);
-    if (!CPU_COUNT(&cpus) || pthread_mutex_trylock(&staffing)) return;
+#ifdef CAN_KEEP_OFF
+    system_cpus cpus;
+    if (!cpus_without(apart_from, &cpus) || !try_lock(&staffing)) return;
     for (int i = 0; i < MOST_THREADS && LOAD(&staff[i].state) != ABSENT; i++) {
         staff[i].is_apart |= __atomic_exchange_n(&staff[i].is_displaced, 0, __ATOMIC_RELAXED);
-        if (staff[i].is_apart && LOAD(&staff[i].state) == RUNNING) pthread_setaffinity_np(staff[i].thread, sizeof cpus, &cpus);
+        if (staff[i].is_apart && LOAD(&staff[i].state) == RUNNING) run_on(staff[i].thread, &cpus);
     }
     pool.are_apart = 1, pool.apart_from = apart_from;
-    pthread_mutex_unlock(&staffing);
+    unlock(&staffing);
 #endif
 }
 
@@ -469,26 +386,25 @@ static void keep_apart(void)
  * it does not have. Workers outside need but a moment of a CPU, for which they may have to wait where others use them: up to LATE. */
 int64_t tp_pool_join(int64_t milliseconds)
 {
-    const struct timespec moment = {0, 50000};
     double end = nanoseconds() + (double)milliseconds * 1e6;
     int32_t alive;
-    if (pthread_mutex_lock(&staffing)) return 0;
+    lock(&staffing);
     STORE(&pool.is_leaving, 1);
     ADD(&pool.gate, (uint64_t)1 << 32);                     /* as for a new region, for whose number sleeping workers wait */
     wake(HALF(HIGH), MOST_THREADS);
     for (int turn = 0; (alive = LOAD(&pool.alive)); turn++) {
         double late = nanoseconds() - end;
         if (role != OWNER && late >= (alive > (int32_t)(LOAD(&pool.gate) & INSIDE) ? LATE : 0)) break;
-        if (turn < 20) sched_yield(); else nanosleep(&moment, 0);       /* no sleep at first: most workers end at once */
+        pause_thread(turn < 20 ? 0 : 50000);         /* no sleep at first: most workers end at once */
     }
     int left = 0;
     for (int i = 0; i < MOST_THREADS; i++) {
         int32_t state = LOAD(&staff[i].state);
-        if (state == ENDED) pthread_join(staff[i].thread, 0), STORE(&staff[i].state, ABSENT);
+        if (state == ENDED) join_thread(staff[i].thread), STORE(&staff[i].state, ABSENT);
         left += state == RUNNING;
     }
     STORE(&pool.is_leaving, 0);
-    pthread_mutex_unlock(&staffing);
+    unlock(&staffing);
     return left;
 }
 
@@ -513,11 +429,8 @@ static void reset_in_child(void)
     pool.gate &= ~(uint64_t)(AWAITED | INSIDE);
     pool.parked = pool.alive = pool.is_leaving = pool.is_displaced = pool.are_apart = 0;
     for (int i = 0; i < MOST_THREADS; i++) staff[i].state = ABSENT;
-    staffing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-#if !defined __linux__ || defined TP_NO_FUTEX
-    sleeping = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-#endif
+    staffing = (system_lock)LOCK_FREE;
+    reset_sleepers();
 }
 
 /* -- How many threads. */
@@ -595,11 +508,11 @@ static int threads_for(double time, double step, int most)
 static int32_t limit_now(const tp_region *r)
 {
     int64_t limit = PEEK(&pool.limit);
-#if defined __linux__ && defined CPU_COUNT && !defined TP_SIMULATED
+#ifndef TP_SIMULATED
     if (!PEEK(&pool.is_forced) && since(pool.looked) > 1e9) {  /* the process may have been moved to fewer CPUs */
-        cpu_set_t set;
+        int cpus = usable_cpus();
         pool.looked = ticks();
-        if (!sched_getaffinity(0, sizeof set, &set)) POKE(&pool.cpus, CPU_COUNT(&set));
+        if (cpus) POKE(&pool.cpus, cpus);
     }
     if (!PEEK(&pool.is_forced) && PEEK(&pool.cpus) < limit) limit = PEEK(&pool.cpus);
 #endif
@@ -611,26 +524,14 @@ static int32_t limit_now(const tp_region *r)
 /* How many CPUs no other process keeps busy, with the one that this thread has. `awake`: how many workers do not sleep. */
 static int free_cpus(int awake)
 {
-#if defined __linux__ && !defined TP_SIMULATED && !defined TP_ALONE
     if (since(pool.counted) > COUNT_EVERY) {
-        char text[64], *place;
-        int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-        ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
-        if (file >= 0) close(file);
-        text[size > 0 ? size : 0] = 0;
+        int running = running_threads(), others = running - 1 - awake;
         pool.counted = ticks();
-        pool.online = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
-        if (!(place = strchr(text, '/'))) pool.online = MOST_THREADS;
-        else while (place > text && place[-1] != ' ') place--;
-        int others = place ? atoi(place) - 1 - awake : 0;       /* as in "0.20 0.18 0.12 3/80 11206": 3 */
+        pool.online = running < 0 ? MOST_THREADS : online_cpus();
         pool.busy = (pool.busy + (others > 0 ? others : 0)) / 2;
     }
     int rest = pool.online - (int)(pool.busy + 0.3);        /* a process that was there at one count alone takes no CPU */
     return rest > 1 ? rest : 1;
-#else
-    (void)awake;
-    return MOST_THREADS;
-#endif
 }
 
 /* How many threads the region gets, whose work takes `time` nanoseconds without threads; 1: it runs serially, and is timed. `h`: what
@@ -829,7 +730,6 @@ static void divide(const tp_region *r, int t, double time)
  * whenever it wakes. */
 static void close_region(tp_region *r, int64_t *clock)
 {
-    const struct timespec moment = {0, 10000000};
     int64_t begin = ticks();
     double patience = PEEK(&pool.limit) > PEEK(&pool.cpus) || begin < PEEK(&pool.crowded) ? 1000.0 : PATIENCE;
     uint64_t gate = __atomic_and_fetch(&pool.gate, ~(uint64_t)OPEN, __ATOMIC_SEQ_CST);
@@ -839,7 +739,7 @@ static void close_region(tp_region *r, int64_t *clock)
             continue;
         }
         gate = __atomic_or_fetch(&pool.gate, (uint64_t)AWAITED, __ATOMIC_SEQ_CST);
-        if (gate & INSIDE) sleep_while(HALF(LOW), (uint32_t)gate, &moment);
+        if (gate & INSIDE) sleep_while(HALF(LOW), (uint32_t)gate, 10000000);
         if (!pool.is_stopped) goes_on(r, clock);
     }
     if (gate & AWAITED) __atomic_fetch_and(&pool.gate, ~(uint64_t)AWAITED, __ATOMIC_SEQ_CST);
@@ -934,7 +834,7 @@ int64_t tp_pool_state(int64_t stopped)
 void tp_pool_configure(int64_t limit, int64_t cpus, int64_t may_spin, int64_t is_forced)
 {
     static int is_set;
-    if (!is_set) is_set = 1, measure_tick(), pthread_atfork(end_workers_of_owner, 0, reset_in_child);
+    if (!is_set) is_set = 1, measure_tick(), register_fork(end_workers_of_owner, reset_in_child);
     POKE(&pool.limit, limit < MOST_THREADS ? (int32_t)limit : MOST_THREADS);
     POKE(&pool.cpus, (int32_t)cpus);
     POKE(&pool.may_spin, may_spin && limit <= cpus);

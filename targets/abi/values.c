@@ -7,15 +7,15 @@
  */
 enum { MAX_GIVEN = 64 };
 enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, MIXED, SHRUNK, ZIPPED };       /* rows of results */
-enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
+enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and order of another */
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE };       /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
 
-enum { MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS };      /* kinds of a `name_step` */
+enum { MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS, DEFAULTS, NAMED_DEFAULTS, AT };        /* kinds of a `name_step` */
 
 /* A step from one object to another: attribute `key` of a module; item `key` of a dict, or whether it has one; the class of an
- * object; the code or the globals of a function. */
+ * object; the code, the globals or the defaults of a function; the item of a tuple whose index is in the place of the key. */
 typedef struct { int64_t kind; object *key; } name_step;
 /* A name (in a closure cell if `cell` is set; `fixed` in place of a name, if it is set), and steps from the object that it is
  * bound to; the object to which these must lead, or NULL. */
@@ -35,6 +35,8 @@ typedef struct { char *data; int64_t bytes, busy; } copy_buffer;     /* prealloc
 typedef struct { object head; intptr_t count; object **items; } list;
 typedef struct { const int64_t *dims; int rank; } shape;             /* NumPy's PyArray_Dims */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
+/* The arguments of a call: `count` positional ones, then those with the `names`, a tuple or NULL. */
+typedef struct { object *const *args; intptr_t count; object *names; } arguments;
 /* Parameters of `function` in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional
  * only, their defaults where there is none; those of positional ones are from the tuple `last`, or NULL. `takes_further`: calls
  * may have further keywords, which are not bound; `takes_rest`: further positional arguments, which `bind_arguments` does not
@@ -69,21 +71,26 @@ typedef struct {
 } call_spec;
 
 static struct {
-    object *module, *function, *dict, *untruth, *none, *tuples, *errors, *repeatable, *strings, *dtype_classes;
+    object *module, *function, *dict, *untruth, *none, *tuples, *lists, *errors, *repeatable, *strings, *dtype_classes;
+    object *call_name;                                  /* the str ``__call__`` */
+    object *recursion;                                  /* RecursionError */
     object *(*get)(object *, const object *);                 /* of a dict; borrowed */
     object *(*contents)(object *);                      /* of a cell; owned */
     object *(*attributes)(object *);                    /* of a module; borrowed */
     object *(*attribute)(object *, object *);
     int (*variable)(object *, object *, object **);
     int (*equal)(object *, object *, int);
-    object *(*call)(object *, object *, object *);
+    object *(*call)(object *, object *, object *);          /* with a tuple and a dict, or NULL */
+    object *(*forward)(object *, object *const *, uintptr_t, object *);     /* PyObject_Vectorcall; NULL in Python 3.10 */
     object *(*float_)(double);
     object *(*tuple)(intptr_t);
     int (*set_item)(object *, intptr_t, object *);
     object *(*list)(intptr_t);
     int (*set_element)(object *, intptr_t, object *);
     object *(*item)(object *, intptr_t);
-    intptr_t (*length)(object *), (*keys)(object *);
+    intptr_t (*length)(object *);                       /* of a tuple */
+    object *(*new_dict)(void);
+    int (*set_entry)(object *, object *, object *);         /* PyDict_SetItem */
     void (*hold)(object *), (*drop)(object *);
     void (*restore)(object *, object *, object *), (*forget)(void);
     object *(*raised)(void);                            /* PyErr_Occurred */
@@ -92,9 +99,10 @@ static struct {
     object *(*defaults)(object *), *(*named_defaults)(object *);    /* PyFunction_GetDefaults, PyFunction_GetKwDefaults */
     object *(*code)(object *), *(*globals)(object *);   /* of a function; borrowed */
     object *(*method)(object *, object *);              /* PyMethod_New */
+    void (*raise)(object *, const char *);              /* PyErr_SetString */
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */
     object *(*zeros)(int, const int64_t *, object *, int), *(*empty)(int, const int64_t *, object *, int);
-    object *(*resize)(object *, const shape *, int, int);
+    object *(*resize)(object *, const shape *, int, int), *(*new_like)(const ndarray *, int, object *, int);
     intptr_t version_offset;                            /* of the version of a dict, which each change replaces; 0: it has none */
 } capi;
 
@@ -106,6 +114,62 @@ static object *call_with(object *function, int64_t count, object *const *given)
     for (int i = 0; i < count; i++) capi.hold(given[i]), capi.set_item(args, i, given[i]);
     answer = capi.call(function, args, 0);
     capi.drop(args);
+    return answer;
+}
+
+#ifdef __linux__
+/* pthread.h, without the time to read it; a pthread_attr_t has at most 64 bytes. */
+typedef struct { int64_t words[16]; } thread_attributes;
+uintptr_t pthread_self(void);
+int pthread_getattr_np(uintptr_t, thread_attributes *), pthread_attr_destroy(thread_attributes *);
+int pthread_attr_getstack(const thread_attributes *, void **, uintptr_t *);
+
+enum { STACK_MARGIN = 256 * 1024 };                     /* bytes of the stack that are left for what does not come here */
+
+/* The stack of this thread: its lowest address, and the one down to which `forward` calls. */
+static __thread char *stack_end, *stack_floor;
+
+/* Finds the stack of this thread. */
+static void find_stack(void)
+{
+    thread_attributes attributes;
+    uintptr_t size = 0;
+    void *end = 0;
+    if (!pthread_getattr_np(pthread_self(), &attributes)) {
+        pthread_attr_getstack(&attributes, &end, &size);
+        pthread_attr_destroy(&attributes);
+    }
+    stack_end = end;
+    stack_floor = stack_end + (size / 4 < STACK_MARGIN ? size / 4 : STACK_MARGIN) + !end;
+}
+
+/* Whether hardly any stack is left. Python 3.11 counts calls alone: those of Python functions by one another need no stack there, so
+ * its limit may be higher than the stack allows for calls through C. */
+HOT static int is_stack_short(void)
+{
+    char *here = __builtin_frame_address(0);
+    if (!stack_floor) find_stack();
+    return stack_end < here && here < stack_floor;      /* not on a stack that another library has made */
+}
+#else
+static int is_stack_short(void) { return 0; }
+#endif
+
+/* The result of a call of `function` with the arguments of a builtin with keywords (METH_FASTCALL): `count` positional ones, then
+ * those with the `names`, a tuple or NULL. NULL with an exception; RecursionError if hardly any stack is left. */
+HOT static object *forward(object *function, object *const *args, intptr_t count, object *names)
+{
+    if (is_stack_short()) return capi.raise(capi.recursion, "maximum recursion depth exceeded"), (object *)0;
+    if (capi.forward) return capi.forward(function, args, (uintptr_t)count, names);
+    object *positional = capi.tuple(count), *named = names ? capi.new_dict() : 0, *answer = 0;
+    int64_t further = names ? capi.length(names) : 0, k = 0;
+    if (positional && (named || !names)) {
+        for (; k < count; k++) capi.hold(args[k]), capi.set_item(positional, k, args[k]);
+        for (k = 0; k < further && capi.set_entry(named, capi.item(names, k), args[count + k]) >= 0; k++) continue;
+        if (k == further) answer = capi.call(function, positional, named);
+    }
+    if (positional) capi.drop(positional);
+    if (named) capi.drop(named);
     return answer;
 }
 
@@ -130,7 +194,7 @@ static int may_repeat(void)
 }
 
 /* Whether `given` is the object `wanted`, or an equal one that is a str, an int or a dtype: to compare these runs no code of the user. */
-static int is_object(object *given, object *wanted)
+HOT static int is_object(object *given, object *wanted)
 {
     if (given == wanted) return 1;
     if (given->type != wanted->type) return 0;
@@ -139,6 +203,9 @@ static int is_object(object *given, object *wanted)
     int same = capi.equal(given, wanted, 2);
     return same < 0 ? (capi.forget(), 0) : same;
 }
+
+/* The version of a dict, if dicts have one. */
+HOT static int64_t version_of(object *dict) { return *(int64_t *)((char *)dict + capi.version_offset); }
 
 /* The quiet state (see float_errors.py): the context variable of the error state, the dict and name of the warning filters,
  * and the values of both under which no floating-point condition can raise in the middle of a loop. */
@@ -158,14 +225,35 @@ void tp_set_quiet_state(object *variable, object *names, object *filters, object
     for (int i = 0; i < 5; i++) if (before[i]) capi.drop(before[i]);
 }
 
+/* Whether the objects are lists of the same items. */
+HOT static int have_same_items(const object *a, const object *b)
+{
+    const list *x = (const list *)a, *y = (const list *)b;
+    if (a->type != capi.lists || b->type != capi.lists || x->count != y->count) return 0;
+    int64_t k = 0;
+    while (k < x->count && x->items[k] == y->items[k]) k++;
+    return k == x->count;
+}
+
+/* The warning filters; borrowed. They are looked up again only after their dict has changed. */
+HOT static object *present_filters(void)
+{
+    static object *found;
+    static int64_t version;
+    if (found && capi.version_offset && version == version_of(quiet[1])) return found;
+    if (capi.version_offset) version = version_of(quiet[1]);
+    return found = capi.get(quiet[1], quiet[2]);
+}
+
 /* Whether the quiet state holds now. */
-static int is_quiet(void)
+HOT static int is_quiet(void)
 {
     object *state = 0, *filters, *known = quiet[4];
     if (!known || capi.variable(quiet[0], 0, &state) < 0 || !state) return 0;
     capi.drop(state);                                   /* only its address is compared */
-    filters = state == quiet[3] ? capi.get(quiet[1], quiet[2]) : 0;
+    filters = state == quiet[3] ? present_filters() : 0;
     if (!filters) return 0;
+    if (have_same_items(filters, known)) return 1;
     capi.hold(filters), capi.hold(known);               /* the comparison may run arbitrary code */
     int same = capi.equal(filters, known, 2) == 1;
     capi.drop(filters), capi.drop(known);
@@ -182,9 +270,6 @@ static object *root_of(const call_spec *w, const name_binding *m)
     return found;
 }
 
-/* The version of a dict, if dicts have one. */
-static int64_t version_of(object *dict) { return *(int64_t *)((char *)dict + capi.version_offset); }
-
 /* Notes the version of a dict before a name is looked up in it; `seen` may be NULL. */
 static void add_stamp(dict_stamps *seen, object *dict)
 {
@@ -196,7 +281,7 @@ static void add_stamp(dict_stamps *seen, object *dict)
 
 /* Whether there are stamps, and no dict has changed since. A dict is alive, and may be asked, if those before it have not changed:
  * the first two belong to the function, and one of the others leads to the object that the next one belongs to. */
-static int stamps_hold(const dict_stamps *s)
+HOT static int stamps_hold(const dict_stamps *s)
 {
     int64_t k = 0;
     while (k < s->count && version_of(s->of[k].dict) == s->of[k].version) k++;
@@ -218,7 +303,10 @@ static object *follow(object *x, const name_binding *m, dict_stamps *seen)
         case HAS: x = !is_dict ? 0 : capi.get(x, step->key) ? py.truth : capi.untruth; break;
         case CLASS: x = (object *)x->type; break;
         case CODE: x = is_function ? capi.code(x) : 0; break;
-        default: x = is_function ? capi.globals(x) : 0;
+        case GLOBALS: x = is_function ? capi.globals(x) : 0; break;
+        case DEFAULTS: x = is_function ? capi.defaults(x) : 0; break;
+        case NAMED_DEFAULTS: x = is_function ? capi.named_defaults(x) : 0; break;
+        default: x = x->type == capi.tuples && (intptr_t)step->key < capi.length(x) ? capi.item(x, (intptr_t)step->key) : 0;
         }
     }
     return x;
@@ -260,7 +348,7 @@ static int names_hold(const call_spec *w, const name_binding *m, const name_bind
  * Names that are found in dicts alone, such as globals and members of modules, come first. They are looked up again only after one of
  * these dicts has changed: up to version 3.13 CPython gives a dict another version at each change (`dict_version_offset` in
  * object_layout.py). */
-static int guarded_names_hold(const call_spec *w)
+HOT static int guarded_names_hold(const call_spec *w)
 {
     const name_binding *first = w->guarded_names, *other = first + w->in_dicts;
     if (!stamps_hold(w->stamps)) {
@@ -268,12 +356,12 @@ static int guarded_names_hold(const call_spec *w)
         if (!names_hold(w, first, other, &seen)) return 0;
         *w->stamps = seen;
     }
-    return names_hold(w, other, first + w->guarded_count, 0);
+    return w->in_dicts == w->guarded_count || names_hold(w, other, first + w->guarded_count, 0);
 }
 
 /* The length that the row at `at` describes goes to `out`; gives 1, or 0 where the Python wrapper has to serve the call instead: a
  * value is no int or array of the expected kind, or a result does not fit. */
-static int evaluate_length(const call_spec *w, int64_t at, object *const *given, int64_t *out)
+HOT static int evaluate_length(const call_spec *w, int64_t at, object *const *given, int64_t *out)
 {
     const int64_t *r = &w->program[at];
     int64_t a, b;
@@ -311,17 +399,26 @@ static int evaluate_length(const call_spec *w, int64_t at, object *const *given,
     }
 }
 
-/* A new array by the row `r`: kind, dtype (0: that of another array), number of that array, rank, rows of lengths. NULL where the
- * Python wrapper has to serve the call instead (`evaluate_length`), or with an exception. */
-static object *allocate(const call_spec *w, const int64_t *r, object *const *given)
+/* A new array by the row `r`: kind, dtype (0: that of another array), number of that array, rank, and rows of lengths; of LIKE, in place
+ * of lengths, the bytes of an item if it is to be zeroed (else 0), and the dtype that the array must get. NULL where the Python wrapper
+ * has to serve the call instead (`evaluate_length`: or the other array is of another signature), or with an exception. */
+HOT static object *allocate(const call_spec *w, const int64_t *r, object *const *given)
 {
     int64_t dims[MAX_RANK];
     object *descr = (object *)r[1];
-    if (!descr) {
-        const ndarray *like = (const ndarray *)given[r[2]];
-        if (like->head.type != py.ndarray || (r[0] == LIKE && like->rank != r[3])) return 0;
-        descr = (object *)like->dtype;
+    const ndarray *like = descr && r[0] != LIKE ? 0 : (const ndarray *)given[r[2]];
+    if (like && (like->head.type != py.ndarray || (r[0] == LIKE && like->rank != r[3]))) return 0;
+    if (r[0] == LIKE) {
+        enum { KEEP_ORDER = 2 };                        /* NPY_KEEPORDER, as np.empty_like has it */
+        if (!descr && !is_dtype(like->dtype, (const void *)r[5])) return 0;
+        if (descr) capi.hold(descr);
+        ndarray *made = (ndarray *)capi.new_like(like, KEEP_ORDER, descr, 0);
+        int64_t bytes = r[4];                           /* of an item, if it is np.zeros_like; its items adjoin */
+        for (int k = 0; made && k < made->rank; k++) bytes *= made->dims[k];
+        if (made && bytes) __builtin_memset(made->data, 0, bytes);
+        return (object *)made;
     }
+    if (!descr) descr = (object *)like->dtype;
     for (int k = 0; k < r[3]; k++) if (!evaluate_length(w, r[4 + k], given, &dims[k]) || dims[k] < 0) return 0;
     capi.hold(descr);
     return (r[0] == ZEROS ? capi.zeros : capi.empty)((int)r[3], dims, descr, 0);

@@ -20,7 +20,7 @@ static object *derive_value(const derived_value *p, object *from)
 
 /* Computes captured values, derived values and allocated arrays into `given`, after the arguments. Returns how many objects
  * the caller must drop; -1, with none, where Python must compute one. */
-static int compute_values(const call_spec *w, object **given)
+HOT static int compute_values(const call_spec *w, object **given)
 {
     object **values = given + w->parameters.count;
     int at = 0, fits = 1;
@@ -43,7 +43,7 @@ static int compute_values(const call_spec *w, object **given)
 }
 
 /* Whether no list that is stored back was passed twice. */
-static int lists_are_distinct(const call_spec *w, object **given)
+HOT static int lists_are_distinct(const call_spec *w, object **given)
 {
     const derived_value *end = w->derived + w->derived_count;
     for (const derived_value *p = w->derived; w->stores_lists && p < end; p++)
@@ -74,7 +74,7 @@ static int store_lists(const call_spec *w, object **given)
 }
 
 /* After a non-zero status of the kernel: 1 if its result is valid all the same. Else 0; `out` is then the result of the function
- * that served the call instead, or NULL with an exception. That function is given `args` and `named` as the caller wrote them, since it
+ * that served the call instead, or NULL with an exception. That function is given the arguments as the caller wrote them, since it
  * takes keyword-only parameters by name. In this order:
  *
  * - a signal handler has raised, and so stopped the kernel: not valid, its exception is set;
@@ -83,7 +83,7 @@ static int store_lists(const call_spec *w, object **given)
  * - else the Python function `on_status` (`Variant.attach`) judges the status. It gives None if the result is valid; if not, it has put
  *   back what the kernel has overwritten, and gives the function to call, mostly the original (a replay). */
 static int is_result_valid(
-    const call_spec *w, int64_t status, object *saved, object **given, object *args, object *named, object **out)
+    const call_spec *w, int64_t status, object *saved, object **given, const arguments *call, object **out)
 {
     object *values[MAX_GIVEN + 2];
     if (has_raised(w->raised, status)) return 0;
@@ -96,13 +96,13 @@ static int is_result_valid(
     capi.drop(values[0]);
     if (!replacement) return 0;
     int is_valid = replacement == capi.none;
-    if (!is_valid) *out = capi.call(replacement, args, named);
+    if (!is_valid) *out = forward(replacement, call->args, call->count, call->names);
     capi.drop(replacement);
     return is_valid;
 }
 
 /* The array number `i` of those that the kernel writes, and the bytes of all its elements. */
-static const ndarray *written_array(const call_spec *w, object **given, int i, int64_t *bytes)
+HOT static const ndarray *written_array(const call_spec *w, object **given, int i, int64_t *bytes)
 {
     const ndarray *a = (const ndarray *)given[w->sources[w->writes[i]]];
     *bytes = w->params[w->writes[i]].bytes;
@@ -110,17 +110,28 @@ static const ndarray *written_array(const call_spec *w, object **given, int i, i
     return a;
 }
 
+/* Copies the elements of the array, of `bytes` each, from `axis` on, the first of which is at `from`, in C order; returns where they
+ * end. */
+static char *gather(const ndarray *a, int axis, const char *from, char *to, int64_t bytes)
+{
+    if (axis == a->rank) return __builtin_memcpy(to, from, (uint64_t)bytes), to + bytes;
+    for (intptr_t k = 0; k < a->dims[axis]; k++, from += a->strides[axis]) to = gather(a, axis + 1, from, to, bytes);
+    return to;
+}
+
 /* Copies the written arrays into the preallocated buffer, one after the other; 0 if it is in use or too small, or an array is
- * not contiguous. */
+ * neither contiguous nor so small that NumPy takes longer to be called than `gather` to copy it. */
 static int copy_to_buffer(const call_spec *w, object **given)
 {
-    enum { ONE_BLOCK = 3 };                             /* NumPy's flags of C and Fortran order */
+    enum { ONE_BLOCK = 3, MAX_GATHERED = 2048 };        /* NumPy's flags of C and Fortran order; bytes */
     int64_t at = 0, size;
     if (w->copy_buffer->busy) return 0;
     for (int i = 0; i < w->write_count; i++) {
         const ndarray *a = written_array(w, given, i, &size);
-        if (!(a->flags & ONE_BLOCK) || size > w->copy_buffer->bytes - at) return 0;
-        if (size) __builtin_memcpy(w->copy_buffer->data + at, a->data, (uint64_t)size);
+        int is_block = a->flags & ONE_BLOCK;
+        if ((!is_block && size > MAX_GATHERED) || size > w->copy_buffer->bytes - at) return 0;
+        if (!is_block) gather(a, 0, a->data, w->copy_buffer->data + at, w->params[w->writes[i]].bytes);
+        else if (size) __builtin_memcpy(w->copy_buffer->data + at, a->data, (uint64_t)size);
         at += size;
     }
     return w->copy_buffer->busy = 1;
@@ -139,7 +150,7 @@ static int copy_to_buffer(const call_spec *w, object **given)
  * - only calls need them that pass one array for both parameters of a pair in `shared`, as above, and this call passes no such pair.
  *   Arrays that overlap in part are excluded by guards of the kernel;
  * - they would have more than `max_copied` bytes, so that copying takes longer than it can save. */
-static int take_snapshot(const call_spec *w, object **given, object **saved)
+HOT static int take_snapshot(const call_spec *w, object **given, object **saved)
 {
     int is_needed = w->saves && !w->pair_count;
     int64_t size, bytes = 0;
@@ -155,8 +166,18 @@ static int take_snapshot(const call_spec *w, object **given, object **saved)
     return *saved != 0;
 }
 
-/* Performs one call: `given` are its arguments `args` and `named`, bound to the parameters; `out` gets the result. For a function
- * that returns a new array as long as `x`:
+/* `build_object` for the result of a call; the usual ones first: an object that is there, such as None, and a float. */
+HOT static object *build_result(const call_spec *w, object *const *given, slot *slots)
+{
+    const int64_t *r = w->program;
+    if (r[0] == PYTHON && r[1] == 'd' && r[3] == 'd') return capi.float_(slots[r[2]].f64);
+    if (r[0] != LITERAL && r[0] != GIVEN) return build_object(w, r, given, slots);
+    object *found = r[0] == LITERAL ? (object *)r[1] : given[r[1]];
+    return capi.hold(found), found;
+}
+
+/* Performs one call: `given` are its arguments, bound to the parameters; `out` gets the result. For a function that returns a new
+ * array as long as `x`:
  *
  *     scale(x, 2.0)    →    allocate the result; unpack x, 2.0 and the result as the kernel's parameters; run it; return the result
  *
@@ -176,7 +197,7 @@ static int take_snapshot(const call_spec *w, object **given, object **saved)
  * There is one exception: if a signal handler, as of Ctrl-C, has raised in one of these steps, the answer is 1 with its exception
  * (`may_repeat`). After the kernel its status is judged (`is_result_valid`): only if the result is valid, changed items are stored
  * back into lists, and the result is built. */
-static int perform(const call_spec *w, object **given, object *args, object *named, object **out)
+HOT static int perform(const call_spec *w, object **given, const arguments *call, object **out)
 {
     tp_array arrays[w->param_count + 1], *array = arrays;
     tp_scalar scalars[w->param_count + 1], *scalar = scalars;
@@ -198,15 +219,15 @@ static int perform(const call_spec *w, object **given, object *args, object *nam
     object *saved = 0;
     int has_failed = 0;                                                     /* with an exception that stays; 5, 6 */
     if (fits && w->needs_quiet && !is_quiet()) has_failed = !may_repeat(), fits = 0;
-    if (fits && !take_snapshot(w, given, &saved)) has_failed = !may_repeat(), fits = 0;
+    if (fits && w->saves && !take_snapshot(w, given, &saved)) has_failed = !may_repeat(), fits = 0;
     if (fits) {
         if (take_context) take_context();
         void *thread = extent > MAX_EXTENT_WITH_GIL ? py.release() : 0;     /* other Python threads run meanwhile */
         int64_t status = w->kernel(arrays, scalars);
         if (thread) py.acquire(thread);
-        if (!status || is_result_valid(w, status, saved, given, args, named, out)) {
+        if (!status || is_result_valid(w, status, saved, given, call, out)) {
             ++*w->calls;
-            if (store_lists(w, given)) *out = build_object(w, w->program, given, slots);
+            if (store_lists(w, given)) *out = build_result(w, given, slots);
         }
     }
     if (saved == py.truth) w->copy_buffer->busy = 0;
@@ -223,33 +244,43 @@ static int is_default_current(const parameter_list *p, int i)
     return named && capi.get(named, p->keywords[i]) == p->defaults[i];
 }
 
-/* Binds the positional and keyword arguments of a call, and defaults, to the parameters: `given` has one object for each, borrowed.
- * 0 where the arguments do not fit, as in a call with a wrong keyword, or where a default has been replaced since (`__defaults__` of
- * a function may be assigned): the Python wrapper then binds them, or raises TypeError. Further keywords and
- * positional arguments are not bound, if the function takes any. */
-static int bind_arguments(const parameter_list *p, object *args, object *named, object **given)
+/* The argument with the keyword `wanted`, an interned str; NULL if there is none. Keywords are strs, or of subclasses of str, which are
+ * not found: they may have comparisons of their own. */
+static object *keyword_argument(const arguments *call, object *wanted)
 {
-    intptr_t count = capi.length(args), known = 0, wanted = named ? capi.keys(named) : 0;
+    intptr_t further = capi.length(call->names);
+    for (int i = 0; i < further; i++) if (capi.item(call->names, i) == wanted) return call->args[call->count + i];
+    for (int i = 0; i < further; i++) if (is_object(capi.item(call->names, i), wanted)) return call->args[call->count + i];
+    return 0;
+}
+
+/* Binds the arguments of a call, and defaults, to the parameters: `given` has one object for each, borrowed. 0 where the arguments
+ * do not fit, as in a call with a wrong keyword, or where a default has been replaced since (`__defaults__` of a function may be
+ * assigned): the Python wrapper then binds them, or raises TypeError. Further keywords and positional arguments are not bound, if
+ * the function takes any. */
+HOT static int bind_arguments(const parameter_list *p, const arguments *call, object **given)
+{
+    intptr_t count = call->count, known = 0, wanted = call->names ? capi.length(call->names) : 0;
     if (count > p->positional) {
         if (!p->takes_rest) return 0;
         count = p->positional;
     }
     for (int i = 0; i < p->count; i++) {
-        given[i] = i < count ? capi.item(args, i) : wanted && p->keywords[i] ? capi.get(named, p->keywords[i]) : 0;
+        given[i] = i < count ? call->args[i] : wanted && p->keywords[i] ? keyword_argument(call, p->keywords[i]) : 0;
         if (given[i]) known++;
         else if (!(given[i] = p->defaults[i]) || !is_default_current(p, i)) return capi.forget(), 0;
-        else if (wanted) capi.forget();
     }
     return known == count + wanted || p->takes_further;
 }
 
-/* The builtin that takes the place of a fused function where C can perform the whole call (`Variant.attach`). Performs it
- * (`perform`), or passes it to the Python wrapper: where the arguments cannot be bound here, as in a call with a wrong keyword, or
- * something does not fit. The wrapper makes the same tests, and finds out what to do instead. */
-object *tp_whole(object *self, object *args, object *named)
+/* The builtin (METH_FASTCALL, with keywords) that takes the place of a fused function where C can perform the whole call
+ * (`Variant.attach`). Performs it (`perform`), or passes it to the Python wrapper: where the arguments cannot be bound here, as in a
+ * call with a wrong keyword, or something does not fit. The wrapper makes the same tests, and finds out what to do instead. */
+HOT object *tp_whole(object *self, object *const *args, intptr_t count, object *names)
 {
     const call_spec *w = (const call_spec *)((const ndarray *)self)->data;
+    const arguments call = {args, count, names};
     object *given[MAX_GIVEN], *out;
-    if (bind_arguments(&w->parameters, args, named, given) && perform(w, given, args, named, &out)) return out;
-    return capi.call(w->python, args, named);
+    if (bind_arguments(&w->parameters, &call, given) && perform(w, given, &call, &out)) return out;
+    return forward(w->python, args, count, names);
 }

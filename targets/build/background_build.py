@@ -9,9 +9,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
-from .build_errors import suppress_failures
+from loopir.process.signal_exceptions import suppress_failures
+
 from .compiler_threads import close_gate, open_gate, threads_in_compiler
 
 __all__ = ["BackgroundBuild", "wait_for_builds"]
@@ -62,7 +62,7 @@ class BackgroundBuild:
                 thread.join(seconds)
 
     def _run(self) -> None:
-        with suppress(Exception):
+        with suppress_failures(Exception):
             self._work()
 
     def is_in_compiler(self) -> bool:

@@ -3,18 +3,9 @@ from __future__ import annotations
 
 import errno
 import re
-import sys
 from collections.abc import Iterable
-from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
-__all__ = [
-    "BuildError", "NoCompiler", "failures", "is_from_signal_handler", "is_system_fault",
-    "suppress_failures", "tells_of_fault", "wrong_target",
-]
+__all__ = ["BuildError", "NoCompiler", "is_system_fault", "tells_of_fault", "wrong_target"]
 
 
 class NoCompiler(Exception):
@@ -55,8 +46,6 @@ def wrong_target(name: str, runnable: Iterable[str]) -> BuildError:
     )
 
 
-_E = TypeVar("_E", bound=BaseException)
-
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR)
 """The errors that may be gone when the same is tried again."""
 
@@ -74,62 +63,6 @@ it, or the system, for lack of memory."""
 def is_system_fault(error: OSError) -> bool:
     """Whether a system call has failed for lack of descriptors, memory or processes."""
     return error.errno in _PASSING
-
-
-def is_from_signal_handler(error: BaseException) -> bool:
-    """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm: some frame
-    of its traceback runs the code of a handler. Such an error may come between any two steps of the
-    compiler, says nothing about them, and is meant for the caller. As a TimeoutError is an OSError,
-    code that catches OSError uses `failures` or `suppress_failures`.
-    """
-    module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
-    if module is None:
-        return False
-    current = map(module.getsignal, module.valid_signals())
-    handlers = {*map(_code_of, current)} - {None}
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code in handlers:
-            return True
-        step = step.tb_next
-    return False
-
-
-def _code_of(handler: object) -> object:
-    """The code of a signal handler: a function, a method, `functools.partial` of one, or an object
-    with ``__call__``; None of ``SIG_DFL`` and the like.
-    """
-    handler = getattr(handler, "func", handler)
-    method = getattr(type(handler), "__call__", None)  # noqa: B004 (not whether it is there)
-    return getattr(handler, "__code__", None) or getattr(method, "__code__", None)
-
-
-def failures(*kinds: type[_E]) -> tuple[type[_E], ...]:
-    """The exceptions that an ``except`` clause catches: those of these `kinds`, unless a signal
-    handler has raised the one that is being handled::
-
-        try:
-            data = read(file)
-        except failures(OSError) as error:
-            return None
-
-    Python evaluates the expression of a clause while the exception is handled. If a signal handler
-    has raised it (`is_from_signal_handler`), the result is empty, and the clause catches nothing.
-    """
-    error = sys.exc_info()[1]
-    return () if error is not None and is_from_signal_handler(error) else kinds
-
-
-class suppress_failures(suppress):
-    """As `contextlib.suppress`, except for what a signal handler raises (`failures`)."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        if error is not None and is_from_signal_handler(error):
-            return False
-        return super().__exit__(kind, error, trace)
 
 
 def tells_of_fault(output: str) -> bool:

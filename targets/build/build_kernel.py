@@ -15,8 +15,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from loopir.process.digests import hexdigest
+from loopir.process.signal_exceptions import failures
+
 from ..isa.cpu_features import features
-from .build_errors import failures, wrong_target
+from .build_errors import wrong_target
 from .c_compiler import (
     BuildError,
     Compiler,
@@ -25,7 +28,7 @@ from .c_compiler import (
     find_compiler_for,
     run_compiler,
 )
-from .compile_effort import LINK_FLAGS, accepted_flags, effort_for
+from .compile_effort import LEFT_OUT, LINK_FLAGS, accepted_flags, effort_for
 from .object_cache import (
     CacheInfo,
     cache_clear,
@@ -33,7 +36,6 @@ from .object_cache import (
     cache_info,
     find_cached,
     find_cached_prefix,
-    hexdigest,
     publish,
 )
 from .private_folders import private_folder, remove_abandoned
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABI", "BuildError", "CacheInfo", "Compiler", "NoCompiler", "assembly", "build_kernel",
     "build_object", "cache_clear", "cache_dir", "cache_info", "find_compiler", "find_object",
+    "kernel_flags",
     "object_name", "user_flags", "wrong_target",
 ]
 
@@ -52,7 +55,7 @@ ABI = 1
 
 FLAGS = (
     "-O2", "-fno-tree-vectorize", "-ffp-contract=off", "-frounding-math", "-fPIC",
-    "-fvisibility=protected", "-falign-functions=64", "-w", "-pipe",
+    "-fvisibility=protected", "-falign-functions=64", "-w", "-pipe", *LEFT_OUT,
 )
 """Flags of every kernel, for any compiler. Those of `effort_for`, of the target, of the user
 (``TRANSPILE_CFLAGS``) and of the linker follow, in this order (`_flags_and_key`).
@@ -67,6 +70,7 @@ FLAGS = (
 ``-falign-functions=64``    functions begin at cache lines: a call of few elements took up to 10 ns
                             longer or not by where the code happened to lie
 ``-w``, ``-pipe``           no warnings, no temporary files
+`LEFT_OUT`                  a pass of GCC that takes longer than it saves
 ==========================  ====================================================================
 """
 
@@ -93,6 +97,12 @@ def build_kernel(
     BuildError.
     """
     return build_object(source, _flags(target, contract), cache=cache)
+
+
+def kernel_flags(source: str, target: _HasFlags, *, contract: bool) -> tuple[str, ...]:
+    """The flags that compile the C text of a kernel for `target`; none of the linker or the user.
+    """
+    return *FLAGS, *effort_for(source).flags, *_flags(target, contract)
 
 
 def _flags(target: _HasFlags, contract: bool) -> tuple[str, ...]:
@@ -184,7 +194,7 @@ def user_flags() -> tuple[str, ...]:
     text = os.environ.get("TRANSPILE_CFLAGS", "")
     try:
         return tuple(shlex.split(text))
-    except ValueError as error:
+    except failures(ValueError) as error:
         raise BuildError(f"TRANSPILE_CFLAGS={text}: {error}") from None
 
 

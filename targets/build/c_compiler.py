@@ -13,22 +13,18 @@ import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 
 from ..file_kinds import is_file, real_path
-from .build_errors import (
-    BuildError,
-    NoCompiler,
-    failures,
-    is_system_fault,
-    tells_of_fault,
-)
+from .build_errors import BuildError, NoCompiler, is_system_fault, tells_of_fault
 from .compiler_threads import in_compiler
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
 __all__ = [
-    "BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler",
+    "BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for",
+    "find_cross_compiler", "run_compiler",
 ]
 
 _HELP = "pip install ziglang brings a compiler, without root"
@@ -62,7 +58,10 @@ def find_compiler() -> Compiler:
     does not exist is an error, never a reason to take another compiler.
     """
     if os.name != "posix":
-        raise NoCompiler(f"there are no kernels on {os.name}", "use Linux, or WSL")
+        raise NoCompiler(
+            f"kernels are not compiled on {os.name}",
+            "use Linux, macOS or WSL, or build a package there: --build --platform win_amd64",
+        )
     return _discover(os.environ.get("CC", "").strip(), os.environ.get("PATH", os.defpath))
 
 
@@ -84,8 +83,23 @@ def find_compiler_for(machine: str) -> Compiler:
     raise NoCompiler(f"no C compiler for {machine}: neither $CC nor {cross}", f"install {cross}")
 
 
-_ZIG_CPU = "-mcpu=baseline"
-"""Without it zig compiles for the host CPU; the target's flags are appended."""
+def find_cross_compiler(triple: str) -> Compiler:
+    """The compiler of the ``ziglang`` wheel, for the system and architecture that it calls
+    `triple`, as ``x86_64-windows-gnu``. It has the headers and libraries of all of them. Raises
+    NoCompiler.
+    """
+    zig = _zig()
+    if zig is None:
+        raise NoCompiler(
+            "no cross compiler: there is no ziglang wheel", "pip install ziglang brings one"
+        )
+    return Compiler((*zig.command, "-target", triple), zig.version)
+
+
+_ZIG_FLAGS = ("-mcpu=baseline", "-fno-sanitize=undefined")
+"""Without these zig compiles for the host CPU, where the target's flags are appended; and at -Og it
+calls functions of a sanitizer, which no object has.
+"""
 
 
 @functools.cache
@@ -113,7 +127,7 @@ def _split_command(command: str) -> list[str]:
     """The words of ``$CC``. Raises NoCompiler if its quotes do not match."""
     try:
         return shlex.split(command)
-    except ValueError as error:
+    except failures(ValueError) as error:
         raise NoCompiler(f"CC={command}: {error}", _CC_HELP) from None
 
 
@@ -123,7 +137,7 @@ def _identify_compiler(command: tuple[str, ...], path: str) -> Compiler:
     """
     programs = (_find_program(word, path) for word in command)
     if "ziglang" in command or os.path.basename(command[0]) == "zig":
-        command = (*command, _ZIG_CPU)
+        command = (*command, *_ZIG_FLAGS)
     return Compiler(command, " ".join(_file_identity(p) for p in programs if p))
 
 
@@ -160,13 +174,16 @@ def _zig() -> Compiler | None:
     if spec is None or not spec.origin:
         return None
     program = os.path.join(os.path.dirname(spec.origin), "zig")
-    command = (program, "cc", _ZIG_CPU)  # not by Python, which may look in the current directory
+    command = (program, "cc", *_ZIG_FLAGS)  # not by Python, which may look in the current directory
     return Compiler(command, _file_identity(program)) if is_file(program) else None
 
 
-def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output_path: str) -> None:
-    """Compile C text, passed on standard input, to the file `output_path`, for `TIMEOUT` seconds at
-    most.
+def run_compiler(
+    compiler: Compiler, flags: tuple[str, ...], source: str, output_path: str,
+    seconds: float | None = None,
+) -> None:
+    """Compile C text, passed on standard input, to the file `output_path`, for so many seconds at
+    most; None: `TIMEOUT`.
 
     Raises BuildError where the compiler does not run, does not finish, fails, or writes no file.
     Its ``is_fault`` tells whether the system is at fault, as by a lack of memory: a later call then
@@ -179,10 +196,11 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
     if compiler.command in _timed_out:
         raise BuildError(f"{compiler.name} did not finish before, and is not run again")
     try:
-        code, output = _run_process(words, source, os.path.dirname(output_path))
+        limit = TIMEOUT if seconds is None else seconds
+        code, output = _run_process(words, source, os.path.dirname(output_path), limit)
     except _TimedOut:
         _timed_out.add(compiler.command)
-        raise BuildError(f"{compiler.name} did not finish in {TIMEOUT:g} s") from None
+        raise BuildError(f"{compiler.name} did not finish in {limit:g} s") from None
     except failures(OSError) as error:
         message = f"{compiler.command[0]} does not run: {_reason(error)}"
         raise BuildError(message, is_fault=is_system_fault(error)) from error
@@ -217,10 +235,12 @@ _timed_out: set[tuple[str, ...]] = set()
 """The command lines of compilers that did not finish in this process."""
 
 
-def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[int, str]:
+def _run_process(
+    command: tuple[str, ...], source: str, folder: str, seconds: float
+) -> tuple[int, str]:
     """Run `command` on the C text `source`, with `folder` for its files. Returns the exit code and
     the first `OUTPUT_BYTES` of its messages. Raises BuildError where the text cannot be written,
-    OSError where the command does not run, and _TimedOut after `TIMEOUT`.
+    OSError where the command does not run, and _TimedOut after so many seconds.
     """
     import subprocess
 
@@ -230,7 +250,7 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
             text.write(source)
     except failures(OSError) as error:  # a full disk, say
         raise BuildError(f"{path} cannot be written: {_reason(error)}", is_fault=True) from error
-    deadline = time.monotonic() + TIMEOUT
+    deadline = time.monotonic() + seconds
     _register_end()
     pipe, process = [*os.pipe()], None
     try:
@@ -315,7 +335,7 @@ def _end(process: Popen[bytes]) -> None:
         return
     try:
         os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # it leads no group yet, or has ended
+    except failures(ProcessLookupError, PermissionError):  # it leads no group yet, or has ended
         process.kill()
     process.wait()
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import threading
 from _thread import get_ident
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+
+from loopir.process.signal_exceptions import suppress_failures
 
 __all__ = ["close_gate", "in_compiler", "open_gate", "threads_in_compiler"]
 
@@ -27,7 +29,7 @@ def close_gate() -> None:
 
 def open_gate() -> None:
     """Undo `close_gate`; nothing happens if this thread has not called it."""
-    with suppress(RuntimeError):
+    with suppress_failures(RuntimeError):
         _gate.release()
 
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator, Mapping
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import suppress_failures
 
 from ..file_kinds import is_folder
-from .build_errors import suppress_failures
 
 __all__ = ["QUOTA_HOLDS", "CpuLimit", "cpu_limit", "cpu_quota"]
 

@@ -21,37 +21,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from loopir.lazy_dataclass import record
+from loopir.process.digests import digest
+from loopir.process.signal_exceptions import failures, suppress_failures
 
-from .build_errors import (
-    BuildError,
-    failures,
-    is_system_fault,
-    suppress_failures,
-)
+from .build_errors import BuildError, is_system_fault
 from .object_file_check import fault_of_object
 from .trusted_files import make_folder, open_file, open_folder, read_file, write_file
 
 __all__ = [
-    "digest", "hexdigest", "OBJECT_SUFFIX", "RECIPE_SUFFIX", "CacheInfo", "cache_clear",
-    "cache_dir", "cache_info", "read_cached", "find_cached", "find_cached_prefix", "publish",
-    "opened_file", "publish_privately", "discard",
+    "OBJECT_SUFFIX", "PROBE_SUFFIX", "RECIPE_SUFFIX", "CacheInfo",
+    "cache_clear", "cache_dir", "cache_info", "read_cached", "find_cached", "find_cached_prefix",
+    "publish", "opened_file", "publish_privately", "discard",
 ]
-
-try:
-    from _blake2 import blake2b
-except ImportError:
-    from hashlib import blake2b
-
-
-def digest(data: bytes) -> bytes:
-    """The 32-byte BLAKE2b digest."""
-    return blake2b(data, digest_size=32).digest()
-
-
-def hexdigest(data: bytes) -> str:
-    """The digest in 64 hexadecimal digits."""
-    return digest(data).hex()
-
 
 CACHE_BYTES = 256 << 20
 """Size of the cache above which the least recently used files are removed (`_trim`)."""
@@ -59,14 +40,16 @@ CACHE_BYTES = 256 << 20
 TRIM_INTERVAL = 600.0
 """Seconds between two size checks, across processes: listing a full cache is slow."""
 
-OBJECT_SUFFIX, RECIPE_SUFFIX = ".so", ".call"
-"""File suffixes: a shared object; a recipe (how to call it)."""
+OBJECT_SUFFIX, RECIPE_SUFFIX, PROBE_SUFFIX = ".so", ".call", ".rates"
+"""File suffixes: a shared object; a recipe (how to call it); what `machine_probe` has measured."""
 
 _OWN_FOLDER = "kernels"
 """The directory in the one that the user chose."""
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
-_OWN_NAME = re.compile(rf"[0-9a-f]{{16,64}}(-[0-9a-f]{{16}})?\.(so|call)|{_TEMPORARY.pattern}")
+_OWN_NAME = re.compile(
+    rf"[0-9a-f]{{16,64}}(-[0-9a-f]{{16}})?\.(so|call|rates)|{_TEMPORARY.pattern}"
+)
 """Names of files that may be removed."""
 
 _TRIM_STAMP = ".looked"
@@ -131,14 +114,14 @@ def cache_info() -> CacheInfo:
 
 
 def cache_clear() -> int:
-    """Remove all files of ours from the disk cache; returns their number without the recipes.
+    """Remove all files of ours from the disk cache; returns their number without recipes and rates.
     Loaded objects stay loaded.
     """
     removed: list[str] = []
     with suppress_failures(OSError), _opened(cache_dir()) as folder:
         removed = [name for _, _, name in _own_files(folder) if _remove(folder, name)]
         _remove(folder, _TRIM_STAMP)
-    return sum(not name.endswith(RECIPE_SUFFIX) for name in removed)
+    return sum(not name.endswith((RECIPE_SUFFIX, PROBE_SUFFIX)) for name in removed)
 
 
 @contextmanager
@@ -216,14 +199,14 @@ def find_cached(name: str) -> str | None:
     return None
 
 
-def find_cached_prefix(start: str) -> str | None:
-    """The path of an intact cached object whose name starts with `start`, or None."""
+def find_cached_prefix(start: str, suffix: str = OBJECT_SUFFIX) -> str | None:
+    """The path of an intact cached file whose name starts with `start`, or None."""
     for path in _cache_folders():
         names: list[str] = []
         with suppress_failures(OSError), _opened(path) as folder:
             names = [name for _, _, name in _own_files(folder)]
         for name in names:
-            if name.startswith(start) and name.endswith(OBJECT_SUFFIX):
+            if name.startswith(start) and name.endswith(suffix):
                 found = os.path.join(path, name)
                 if _intact_body(found) is not None:
                     return found
@@ -255,7 +238,7 @@ def _intact_body(path: str) -> bytes | None:
             with suppress_failures(OSError):
                 os.utime(handle)
             return body
-    except FileNotFoundError:
+    except failures(FileNotFoundError):
         return None
     except failures(OSError, BuildError) as error:
         if isinstance(error, OSError) and is_system_fault(error):

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .build_errors import is_from_signal_handler, suppress_failures
+from loopir.process.signal_exceptions import failures, is_from_signal_handler, suppress_failures
+
 from .trusted_files import open_file, open_folder, write_file
 
 __all__ = ["make_private_folder", "private_folder", "remove_abandoned", "remove_private_folder"]
@@ -87,7 +88,8 @@ def _remove(path: str) -> None:
 
     told: dict[str, Any] = {"onexc" if sys.version_info >= (3, 12) else "onerror": _pass_over}
     rmtree(path, **told)
-    if os.path.lexists(path):  # a MemoryError is passed over as well
+    with suppress_failures(FileNotFoundError):
+        os.lstat(path)  # it is still there if a MemoryError was passed over
         rmtree(path, **told)
     _own.discard((os.getpid(), path))
     handle = _locks.pop(path, None)
@@ -122,7 +124,11 @@ def private_folder() -> Iterator[str]:
     try:
         yield path
     finally:
-        remove_private_folder(path)
+        try:
+            remove_private_folder(path)
+        except BaseException:
+            remove_private_folder(path)  # it may not even have begun
+            raise
 
 
 def _lock(handle: int) -> bool:
@@ -131,7 +137,7 @@ def _lock(handle: int) -> bool:
 
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except failures(BlockingIOError):
         return False
     return True
 
@@ -163,7 +169,7 @@ def _remove_if_abandoned(path: str) -> bool:
             return False
         try:
             lock = open_file(folder, _LOCK)
-        except FileNotFoundError:  # the process was killed between two steps
+        except failures(FileNotFoundError):  # the process was killed between two steps
             os.rmdir(path)
             return True
         try:

@@ -6,8 +6,10 @@ import os
 from importlib import import_module
 from typing import Any
 
+from loopir.process.signal_exceptions import failures, suppress_failures
+
 from ..file_kinds import is_folder
-from .build_errors import BuildError, failures, suppress_failures, tells_of_fault
+from .build_errors import BuildError, tells_of_fault
 from .object_cache import discard, opened_file, publish_privately
 
 __all__ = ["SharedLibrary", "cffi_backend", "open_library"]
@@ -37,7 +39,7 @@ class SharedLibrary:
         ffi = cffi_backend().FFI()
         try:
             function = self._library.load_function(ffi.typeof("int64_t(*)(void *, void *)"), name)
-        except AttributeError as error:
+        except failures(AttributeError) as error:
             raise BuildError(str(error)) from error
         return int(ffi.cast("uintptr_t", function))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from contextlib import suppress
+
+from loopir.process.signal_exceptions import failures, suppress_failures
 
 __all__ = ["Untrusted", "make_folder", "open_file", "open_folder", "read_file", "write_file"]
 
@@ -27,9 +28,11 @@ def make_folder(path: str) -> int:
 
     Raises OSError, and Untrusted as `open_folder` does.
     """
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    if not os.path.lexists(path):
-        with suppress(FileExistsError):  # another thread or process was first
+    with suppress_failures(FileExistsError):
+        try:
+            os.mkdir(path, mode=0o700)
+        except failures(FileNotFoundError):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             os.mkdir(path, mode=0o700)
     return open_folder(path)
 

@@ -8,20 +8,22 @@ is lost: where a C compiler need not evaluate an operand that may raise a flag, 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from loopir import nodes as ir
+from loopir.algebra.constant_folding import fold_constants, is_constant
 from loopir.algebra.may_raise import call_may_raise, may_raise_flags
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_traversal import walk
+from loopir.ir_traversal import bottom_up, ops_within, walk
 from loopir.lazy_dataclass import replace
 from loopir.op_table import OPS
 
 from ..isa.target import Vec, mask_type, storage_type
 from .c_reductions import c_type_name, reduction_name
 from .c_scope import AccumulatorRegisters, Scope
-from .c_text import c_type, strip_parens
+from .c_text import c_type, fills_register, strip_parens
 from .lane_masks import any_lane, mask_and, mask_from_width, mask_op, mask_to_width
 from .vector_math import MATH_FUNCTIONS
 from .vector_ops import scalar_op, vector_op
@@ -91,6 +93,10 @@ def expr(e: ir.Expr, s: Scope) -> str:
             e.lanes == 1 and a.dtype == b.dtype == INDEX
         ):  # a plain subscript (`plain_subscripts`): nearly all are
             return f"__builtin_expect((uint64_t){expr(a, s)} < (uint64_t){expr(b, s)}, 1)"
+        case ir.Call("and" | "or", (left, right), "bool", lanes=1) if (
+            not ops_within(right).isdisjoint(MATH_FUNCTIONS) and _is_guarded(e.op, left, right)
+        ):
+            return f"({expr(left, s)} {'||' if e.op == 'or' else '&&'} {expr(right, s)})"
         case ir.Call(op, args, dtype, lanes=1):
             operands = tuple(expr(a, s) for a in args)
             if (skippable := skippable_operands(op, args)) and any(map(may_raise_flags, skippable)):
@@ -129,6 +135,32 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return f"{reduction_name('wide', r.count, r.kind)}({_registers_pointer(r)})"
         case _:
             raise AssertionError(f"not legal: {e!r}")
+
+
+def _is_guarded(op: str, left: ir.Expr, right: ir.Expr) -> bool:
+    """Whether `right` certainly raises no flag where `left` decides the value of ``left and right``
+    or ``left or right``, so that it need not be computed there. It is so where Python does not
+    evaluate it: lowering has put constants in place of its operands::
+
+        left | (u < exp(select(left, 0.0, -d / select(left, 1.0, t))))
+    """
+    decided = ir.Const(op == "or", "bool")
+
+    def folded(n: Any) -> Any:
+        """`n` where `left` decides, if its operands are folded."""
+        if n == left:
+            return decided
+        match n:
+            case ir.Call("select", (ir.Const(value=chosen), a, b)):
+                used, unused = (a, b) if chosen else (b, a)
+                return n if may_raise_flags(unused) else used
+            case ir.Call("div", (a, b)) if is_constant(b, 1):
+                return a
+            case ir.Call():
+                return fold_constants(n.op, n.args, n.dtype) or n
+        return n
+
+    return not may_raise_flags(bottom_up(right, folded))
 
 
 def skippable_operands(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
@@ -329,7 +361,8 @@ def _forced_operands_of_select(e: ir.Call, args: tuple[str, ...], s: Scope) -> t
     mask, *arms = e.args
     pairs = zip(args[1:], arms, strict=True)
     forced = (
-        f"TP_EVERYWHERE({strip_parens(text)})" if _may_raise_where_unselected(a, mask) else text
+        f"{'TP_EVERYWHERE' if fills_register(a) else 'TP_ASKED'}({strip_parens(text)})"
+        if _may_raise_where_unselected(a, mask) else text
         for text, a in pairs
     )
     are_maybe_same = may_raise_flags(mask) and _leaves(arms[0]) == _leaves(arms[1])

@@ -38,7 +38,7 @@ from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
 from loopir.ir_traversal import advanced_accums, contains, is_innermost, range_bounds, walk
 from loopir.lazy_dataclass import replace
-from loopir.op_table import STATUS
+from loopir.status_bits import STATUS
 
 from ..region_costs import FIRST_RATE
 from .c_expressions import expr

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from loopir import nodes as ir
 from loopir.lazy_dataclass import record, replace
-from loopir.op_table import check_status
+from loopir.status_bits import check_status
 
 from ..isa.target import Target
 from .interrupt_polls import Polls, Tallies
@@ -84,7 +84,7 @@ class Scope:
     """Names whose values may raise a flag and that a C compiler might not compute."""
     overwriting: frozenset[ir.Store]
     """Stores of which a C compiler might compute only the last (`fp_exceptions`)."""
-    stops: bool = False  # a failing "replay" check returns at once
+    stops: bool = False  # long inner loops poll at once: `Kernel.stops`, or in a ``while``
     is_large: bool = False  # the kernel is large: short code is better than the fastest
     marked: bool = False  # emit comments of source lines
     polls: Polls = field(default_factory=dict)  # loops that poll for signals
@@ -122,13 +122,12 @@ class Scope:
         )
 
     def failed(self, check: ir.Check) -> str:
-        """The C statement that is run where `check` fails: it sets bits of the status, and returns
-        if the kernel stops there.
+        """The C statement that is run where `check` fails: it sets bits of the status. Where Python
+        replays the call, the kernel need not go on, though it may: it returns, so that the C
+        compiler knows of the code that follows that the check holds.
         """
         status = check_status(check.code, check.cause)
-        if self.stops and check.code == "replay":
-            return f"return status | {status};"
-        return f"status |= {status};"
+        return f"return status | {status};" if check.code == "replay" else f"status |= {status};"
 
     def fresh(self, name: str) -> str:
         """An unused C name similar to `name`."""

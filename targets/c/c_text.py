@@ -15,7 +15,7 @@ from .c_scope import Scope
 
 __all__ = [
     "parallel_assignment", "parenthesized", "strip_parens", "force_computed", "pin_register",
-    "c_type", "indented",
+    "c_type", "fills_register", "indented",
 ]
 
 
@@ -84,7 +84,7 @@ def pin_register(name: str, e: ir.Expr, s: Scope) -> str:
     gcc would load it again at each use. Empty on other machines than x86-64, and for a vector of
     less than 128 bits.
     """
-    if s.target.machine != "x86_64" or not _fills_register(e):
+    if s.target.machine != "x86_64" or not fills_register(e):
         return ""
     return f'__asm__("" : "+{s.target.register}"({name}));'
 
@@ -100,11 +100,11 @@ def force_computed(name: str, e: ir.Expr, s: Scope) -> str:
     """
     is_scalar_float = DTYPES[e.dtype].c in ("float", "double") and e.lanes == 1
     is_bit_mask = e.dtype == "bool" and s.target.masks == "bits"
-    in_vector_register = is_scalar_float or (_fills_register(e) and not is_bit_mask)
+    in_vector_register = is_scalar_float or (fills_register(e) and not is_bit_mask)
     return f"TP_COMPUTED{'_V' if in_vector_register else ''}({name});"
 
 
-def _fills_register(e: ir.Expr) -> bool:
+def fills_register(e: ir.Expr) -> bool:
     """Whether the vector `e` is in a vector register: clang has none below 128 bits on x86-64."""
     assert isinstance(e.lanes, int)
     return e.lanes > 1 and (e.dtype == "bool" or e.lanes * DTYPES[e.dtype].bits >= 128)

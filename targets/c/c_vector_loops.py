@@ -378,7 +378,7 @@ class _VectorLoop:
                 __builtin_ia32_sfence();                  other threads see the stores in order
             }
         """
-        min_elements = s.target.caches[2] // 2 // DTYPES[v.dtype].bytes
+        min_elements = s.target.model.streamed_bytes // DTYPES[v.dtype].bytes
         is_aligned = f"(intptr_t)({address}) % {v.bits // 8} == 0"
         length = s.names.get(f"{self.n.var}.whole", f"{self.end} - {self.i}")
         yield f"if ({length} >= {min_elements} && {is_aligned}) {{"

@@ -15,7 +15,8 @@ from loopir.analysis.mod_ref import arrays_read
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import contains, kernel_header, walk
 from loopir.nodes import assert_never
-from loopir.op_table import GUARD_SHIFT, OPS, STATUS
+from loopir.op_table import OPS
+from loopir.status_bits import GUARD_SHIFT, STATUS
 
 from ..isa.target import Target
 from ..region_costs import WORTH
@@ -133,9 +134,9 @@ def emit(
         int64_t tp_kernel(arrays, scalars) { guards, tp_body, flags }    emit_entry
 
     ``tp_kernel`` is the entry point; its arguments are described in ``abi.h``. It returns a status:
-    0, bits of ``op_table.STATUS``, or ``(i + 1) << GUARD_SHIFT`` if guard i failed, before anything
-    was written. ``threads``: how many its parallel loops may use; 0: no bound. ``portable``: math
-    functions of numbers have the bits of vectors. The stage ``emit`` calls
+    0, bits of `status_bits.STATUS`, or ``(i + 1) << GUARD_SHIFT`` if guard i failed, before
+    anything was written. ``threads``: how many its parallel loops may use; 0: no bound.
+    ``portable``: math functions of numbers have the bits of vectors. The stage ``emit`` calls
     `kernel_selection.emit_translation_unit`, which puts a hand-written kernel beside it.
     """
     body = emit_body(kernel, target, threads=threads, portable=portable)
@@ -366,7 +367,7 @@ class _Frame:
 def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
     """The test of the guard `g`, a statement at the start of ``tp_kernel``. If it fails, the kernel
     returns the guard's number, from 1, shifted by `GUARD_SHIFT`, before anything is written;
-    `op_table.FIRST_GUARD_STATUS` says what each status means.
+    `status_bits.FIRST_GUARD_STATUS` says what each status means.
 
         guard(n >= 1)     →    if (!(n >= 1)) return 256;                               (number 0)
         disjoint(x, y)    →    if (!tp_disjoint(&arrays[0], 2, 8, &arrays[1], 2, 8, 0)) return 512;

@@ -51,9 +51,8 @@ work is added after it, by the change of a counter (`_counters`). If it polls, i
 on, in the next run, where the run before has ended.
 
 The C compiler is told that a chunk is the last one (``__builtin_expect``), as it nearly always is:
-it then gives registers to what the loop computes, and not to the counters of chunks. A kernel that
-is stopped returns the status of a replay; its caller then raises the exception of the signal
-handler (`targets/abi/signal_checks.py`).
+it then gives registers to what the loop computes, and not to the counters of chunks. A stopped
+kernel returns the status of a replay; its caller raises the handler's exception (`signal_checks`).
 """
 from __future__ import annotations
 
@@ -71,11 +70,12 @@ from loopir.analysis.integers.affine import affine_form
 from loopir.analysis.loop_set import constant_max_trips, max_trips
 from loopir.ir_traversal import children, contains, walk
 from loopir.lazy_dataclass import record, replace
-from loopir.op_table import OPS, STATUS
+from loopir.op_table import OPS
+from loopir.status_bits import STATUS
 
 __all__ = [
-    "Poll", "Polls", "Tallies", "Tally", "chunk_end", "chunk_start", "copies_of_body",
-    "count_down", "declarations", "poll_if_long", "polls_of", "tallies_of",
+    "Poll", "Polls", "Tallies", "Tally", "chunk_end", "chunk_start", "copies_of_body", "count_down",
+    "declarations", "poll_if_long", "polls_of", "tallies_of",
 ]
 
 _Counted: TypeAlias = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan

@@ -28,6 +28,8 @@ AVX_ROWS = (  # AVX-512 has them, too, on all its registers
     InstrRow(op="saturating_sub", dtypes="i8 i16", bits=_BOTH, asm="vpsubs{s} %2, %1, %0"),
     InstrRow(op="saturating_add", dtypes="u8 u16", bits=_BOTH, asm="vpaddus{s} %2, %1, %0"),
     InstrRow(op="saturating_sub", dtypes="u8 u16", bits=_BOTH, asm="vpsubus{s} %2, %1, %0"),
+    InstrRow(op="short_mul", dtypes="i64", bits=_BOTH, asm="vpmuldq %2, %1, %0"),
+    InstrRow(op="short_mul", dtypes="u64", bits=_BOTH, asm="vpmuludq %2, %1, %0"),
     InstrRow(op="cast", source="i8", dtypes="i16 u16", bits=_BOTH, asm="vpmovsxbw %1, %0"),
     InstrRow(op="cast", source="u8", dtypes="i16 u16", bits=_BOTH, asm="vpmovzxbw %1, %0"),
     InstrRow(op="cast", source="i8", dtypes="i32 u32", bits=_BOTH, asm="vpmovsxbd %1, %0"),

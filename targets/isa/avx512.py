@@ -131,6 +131,8 @@ _ROWS = (
     InstrRow(op="saturating_sub", dtypes="i8 i16", bits=512, asm="vpsubs{s} %2, %1, %0"),
     InstrRow(op="saturating_add", dtypes="u8 u16", bits=512, asm="vpaddus{s} %2, %1, %0"),
     InstrRow(op="saturating_sub", dtypes="u8 u16", bits=512, asm="vpsubus{s} %2, %1, %0"),
+    InstrRow(op="short_mul", dtypes="i64", bits=512, asm="vpmuldq %2, %1, %0"),
+    InstrRow(op="short_mul", dtypes="u64", bits=512, asm="vpmuludq %2, %1, %0"),
     InstrRow(
         op="popcount",
         dtypes="i32 u32 i64 u64",

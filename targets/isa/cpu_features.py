@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import platform
-from contextlib import suppress
 from functools import cache
+
+from loopir.process.signal_exceptions import suppress_failures
 
 __all__ = ["features", "machine"]
 
@@ -31,7 +32,8 @@ def features() -> frozenset[str]:
 
 def _listed() -> list[str]:
     """The features that Linux lists for the first core; empty on other systems."""
-    with suppress(FileNotFoundError, PermissionError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+    absent = suppress_failures(FileNotFoundError, PermissionError)
+    with absent, open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
         for line in lines:  # the first core is enough
             key, _, words = line.partition(":")
             if key.strip() in ("flags", "Features"):

@@ -39,6 +39,7 @@ _ROWS = (
     InstrRow(op="saturating_sub", dtypes="i8 i16", bits=128, asm="psubs{s} %2, %0", tied=True),
     InstrRow(op="saturating_add", dtypes="u8 u16", bits=128, asm="paddus{s} %2, %0", tied=True),
     InstrRow(op="saturating_sub", dtypes="u8 u16", bits=128, asm="psubus{s} %2, %0", tied=True),
+    InstrRow(op="short_mul", dtypes="u64", bits=128, asm="pmuludq %2, %0", tied=True),
     InstrRow(op="eq", dtypes=_COMPARED, c="({0} == {1})"),
     InstrRow(op="ne", dtypes=_COMPARED, c="({0} != {1})"),
     InstrRow(op="lt", dtypes=_COMPARED, c="({0} < {1})"),

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Literal
 
 from loopir.dtypes import DTYPES
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.machine_model import Machine
 
 __all__ = ["COMMON_CFLAGS", "MaskKind", "InstrRow", "Target", "Vec", "mask_type", "storage_type"]
@@ -118,7 +118,8 @@ class Target:
     has_fma: bool = False  # it has a fused multiply-add
     permutes: bool = False  # it has a byte shuffle of 128 bits, as ``pshufb``: for templates
     headers: tuple[str, ...] = ()  # its C templates
-    caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)  # bytes of L1, L2 and L3
+    # bytes of L1, L2 and L3 of a usual machine; `build.machine_record.fitted` has those of this one
+    caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
 
     @property
     def full_name(self) -> str:
@@ -126,6 +127,13 @@ class Target:
         target runs.
         """
         return "+".join([self.name, *sorted(self.extras)])
+
+    @property
+    def for_any_cpu(self) -> Target:
+        """The target without the extra features, for code that all machines with it are to run."""
+        flags = {f"-m{name.replace('_', '')}" for name in self.extras}
+        kept = tuple(flag for flag in self.cflags if flag not in flags)
+        return replace(self, extras=frozenset(), cflags=kept)
 
     @property
     def model(self) -> Machine:

@@ -14,7 +14,7 @@ from .target import InstrRow, Target, Vec, mask_type
 
 __all__ = [
     "TARGETS", "InstrRow", "Target", "TargetName", "Vec", "mask_type", "runnable_targets",
-    "best_target", "features", "machine",
+    "best_target", "features", "machine", "runs_here",
 ]
 
 TARGETS: dict[str, Target] = {t.name: t for t in (SCALAR, SSE2, AVX2, AVX512, NEON)}
@@ -33,6 +33,13 @@ def runnable_targets() -> tuple[Target, ...]:
     """
     runs = [t for t in TARGETS.values() if t.machine in ("any", machine()) and t.cpu <= features()]
     return tuple(sorted(runs, key=lambda t: -t.bits))
+
+
+def runs_here(target: Target) -> bool:
+    """Whether this machine runs code for `target`, which may have cache sizes of its own
+    (`machine_record.fitted`).
+    """
+    return any(target.full_name == t.full_name for t in runnable_targets())
 
 
 def best_target() -> Target:

@@ -41,14 +41,15 @@ from typing import Any
 from loopir import nodes as ir
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.dependence import may_alias
+from loopir.analysis.integers.intervals import Intervals, dtype_bounds, is_within
 from loopir.analysis.mod_ref import arrays_read, arrays_written
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_names import names_read
+from loopir.ir_names import multiply_bound_names, names_read
 from loopir.ir_traversal import advanced_accums, map_children, range_bounds, walk
 from loopir.lazy_dataclass import replace
 from loopir.statement_blocks import backward_slice
 
-from ..isa.target import Target
+from ..isa.target import Target, Vec
 from .vector_cost_model import can_jam_inner_loops, registers_per_group, vector_cost
 
 __all__ = ["split_for_register_pressure", "legalize", "describe_unrolling"]
@@ -117,9 +118,10 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
     For each loop: `_legalize_loop` chooses lanes, group and mask form; `_split_remainder` adds a
     second loop for a long remainder; `split_for_register_pressure` splits reductions that do not
-    fit in registers. In a kernel that stops at a failing check, stores move behind the checks
-    (`_checks_before_stores`). If a store to one array has moved past an access of another array,
-    the two must not be the same array any more: ``or_same`` is dropped from their guard
+    fit in registers; products of integers that fit in half a lane become products of half lanes
+    (`_with_short_products`). In a kernel that stops at a failing check, stores move behind the
+    checks (`_checks_before_stores`). If a store to one array has moved past an access of another
+    array, the two must not be the same array any more: ``or_same`` is dropped from their guard
     (`_pairs_to_keep_apart`).
     """
 
@@ -132,7 +134,7 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
             if kernel.stops and (moved := _checks_before_stores(n, read)) is not n:
                 apart.update(_pairs_to_keep_apart(n, read, kernel))
                 loop = moved
-            concrete = _legalize_loop(loop, target)
+            concrete = _with_short_products(_legalize_loop(loop, target), target)
             return tuple(
                 x
                 for part in _split_remainder(concrete, target)
@@ -211,6 +213,40 @@ def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop
     group = loop.group or _group_size(loop, width)
     concrete = replace(concrete, group=group or width * registers_per_group(concrete, target))
     return _with_skip_branch(concrete) if isinstance(concrete, ir.PredLoop) else concrete
+
+
+def _with_short_products(
+    loop: ir.VecLoop | ir.PredLoop, target: Target
+) -> ir.VecLoop | ir.PredLoop:
+    """`loop` with the products of integers that fit in half a lane as products of the half lanes,
+    where `target` has an instruction for these: one of 64 bits is three, and more.
+
+        s + i64(x[i:4]) * i64(y[i:4])    →    s + short_mul(i64(x[i:4]), i64(y[i:4]))     x, y: i32
+    """
+    calls = (n for n in walk(loop) if isinstance(n, ir.Call) and n.op == "mul")
+    products = {n for n in calls if n.dtype in _HALVES and n.lanes != 1}
+    width = loop.width
+    assert isinstance(width, int)
+    if not any(target.row("short_mul", Vec(n.dtype, width)) for n in products):
+        return loop
+    bounds, ambiguous = Intervals(), multiply_bound_names(loop)
+    for s in loop.body:
+        if isinstance(s, ir.Assign) and s.name not in ambiguous and s.value.dtype in _HALVES:
+            bounds.names[s.name] = bounds.of(s.value)
+
+    def visit(n: Any) -> Any:
+        """`n` with short products."""
+        new = map_children(n, visit)
+        if n not in products or not target.row("short_mul", Vec(n.dtype, width)):
+            return new
+        fits = all(is_within(bounds.of(a), dtype_bounds(_HALVES[n.dtype])) for a in n.args)
+        return replace(new, op="short_mul") if fits else new
+
+    return visit(loop)  # type: ignore[no-any-return]
+
+
+_HALVES = {"i64": "i32", "u64": "u32"}
+"""The dtypes with products of half lanes, and the one that such a half has."""
 
 
 def _split_remainder(

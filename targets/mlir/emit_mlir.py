@@ -10,8 +10,8 @@ from loopir import nodes as ir
 from loopir.dtypes import INDEX
 from loopir.ir_traversal import walk
 from loopir.nodes import assert_never
-from loopir.op_table import GUARD_SHIFT
 from loopir.passes.canonical.promote_f16 import promote_f16
+from loopir.status_bits import GUARD_SHIFT
 
 from .mlir_alias_checks import MemoryExtent, disjoint_check
 from .mlir_expressions import MlirBuilder

@@ -15,7 +15,7 @@ from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace
 from loopir.nodes import assert_never
-from loopir.op_table import check_status
+from loopir.status_bits import check_status
 
 from .mlir_expressions import MlirBuilder
 from .mlir_ops import element_type

@@ -45,6 +45,7 @@ EXCEPTIONS = {
     "normals": _DRAWS, "integers": _DRAWS, "legacy_numbers": _DRAWS, "lognormals": _DRAWS,
     "between": "np.interp four times: each a binary search with ten cases in a loop",
     "bins": "np.digitize three times: each two binary searches",
+    "median_of_five": "a list that is sorted in a loop, with its checks",
     "smoothed_by_medians": "three medians, each by a selection of its own",
     "nearest_centres": _MANY, "told_apart": _MANY, "listed": _MANY, "slopes": _MANY,
     "along_an_axis": _MANY, "rows_pivoted": _MANY, "records_in_records": _MANY,

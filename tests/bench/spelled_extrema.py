@@ -208,23 +208,17 @@ def softmax_loops(x):
     return out
 
 
-def softmax_three_loops(x):
-    m = -math.inf
-    for v in x:
-        if v > m:
-            m = v
-    s = 0.0
-    for v in x:
-        s += math.exp(v - m)
-    out = np.empty(len(x))
-    for i, v in enumerate(x):
-        out[i] = math.exp(v - m) / s
-    return out
-
-
 def softmax_whole(x):
     e = np.exp(x - np.max(x))
     return e / np.sum(e)
+
+
+def softmax_loop_and_whole(x):
+    m = max(x)
+    e = np.empty(len(x))
+    for i in range(len(x)):
+        e[i] = np.exp(x[i] - m)
+    return e / e.sum()
 
 
 def softmax_list(x):

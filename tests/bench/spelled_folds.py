@@ -449,14 +449,6 @@ def in_circle_root(x, y):
     return 4 * c / len(x)
 
 
-def in_circle_hypot(x, y):
-    c = 0
-    for v, u in zip(x, y):
-        if math.hypot(v, u) <= 1.0:
-            c += 1
-    return 4 * c / len(x)
-
-
 def in_circle_generator(x, y):
     return 4 * sum(1 for v, u in zip(x, y) if v * v + u * u <= 1.0) / len(x)
 

@@ -308,17 +308,6 @@ def distances_full(p):
     return out
 
 
-def distances_half(p):
-    n = len(p)
-    out = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i + 1, n):
-            d = math.sqrt((p[i, 0] - p[j, 0]) ** 2 + (p[i, 1] - p[j, 1]) ** 2)
-            out[i, j] = d
-            out[j, i] = d
-    return out
-
-
 def distances_coordinates(p):
     n = p.shape[0]
     out = np.empty((n, n))
@@ -369,30 +358,12 @@ def close_pairs_half(x, y, r):
     return c
 
 
-def close_pairs_full(x, y, r):
-    c = 0
-    for i in range(len(x)):
-        for j in range(len(x)):
-            if i != j and (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2 < r * r:
-                c += 1
-    return c // 2
-
-
 def close_pairs_lower(x, y, r):
     c = 0
     for i in range(len(x)):
         for j in range(i):
             dx, dy = x[i] - x[j], y[i] - y[j]
             c += dx * dx + dy * dy < r * r
-    return c
-
-
-def close_pairs_root(x, y, r):
-    c = 0
-    for i in range(len(x)):
-        for j in range(i + 1, len(x)):
-            if math.sqrt((x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2) < r:
-                c += 1
     return c
 
 

@@ -23,13 +23,6 @@ def modulo_of_python_int(a):
     return out
 
 
-def modulo_by_quotient(a):
-    out = np.empty(len(a), np.int64)
-    for i in range(len(a)):
-        out[i] = a[i] - a[i] // 7 * 7
-    return out
-
-
 def modulo_divmod(a):
     out = np.empty(len(a), np.int64)
     for i in range(len(a)):
@@ -57,13 +50,6 @@ def halves_shift(a):
     out = np.empty(len(a), np.int64)
     for i in range(len(a)):
         out[i] = a[i] >> 1
-    return out
-
-
-def halves_int_of_quotient(a):
-    out = np.empty(len(a), np.int64)
-    for i in range(len(a)):
-        out[i] = int(a[i] / 2)
     return out
 
 
@@ -237,16 +223,6 @@ def histogram_add_at(a, k):
     return counts
 
 
-def histogram_dict(a, k):
-    counts = {}
-    for v in a:
-        counts[v] = counts.get(v, 0) + 1
-    out = np.zeros(k, np.int64)
-    for v in range(k):
-        out[v] = counts.get(v, 0)
-    return out
-
-
 def bins_floor(x, k):
     counts = np.zeros(k, np.int64)
     for v in x:
@@ -274,10 +250,6 @@ def bins_bincount(x, k):
     return np.bincount((x * k).astype(np.int64), minlength=k)
 
 
-def bins_np_histogram(x, k):
-    return np.histogram(x, bins=k, range=(0.0, 1.0))[0]
-
-
 def bins_list(x, k):
     counts = [0] * k
     for v in x:
@@ -301,13 +273,6 @@ def sums_by_key_zip(a, x, k):
 
 def sums_by_key_list(a, x, k):
     out = [0.0] * k
-    for key, v in zip(a, x):
-        out[key] += v
-    return np.array(out)
-
-
-def sums_by_key_int_list(a, x, k):
-    out = [0] * k
     for key, v in zip(a, x):
         out[key] += v
     return np.array(out)
@@ -348,18 +313,6 @@ def checksum_augmented(a):
         t += s
         t %= 65521
     return (t << 16) + s
-
-
-def checksum_subtraction(a):
-    s, t = 1, 0
-    for v in a:
-        s += int(v)
-        if s >= 65521:
-            s -= 65521
-        t += s
-        if t >= 65521:
-            t -= 65521
-    return (t << 16) | s
 
 
 def checksum_numpy_ints(a):

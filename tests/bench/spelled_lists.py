@@ -37,20 +37,6 @@ def filtered_filled(x, t):
     return out[:c]
 
 
-def filtered_counted_first(x, t):
-    c = 0
-    for v in x:
-        if v > t:
-            c += 1
-    out = np.empty(c)
-    c = 0
-    for v in x:
-        if v > t:
-            out[c] = v
-            c += 1
-    return out
-
-
 def filtered_mask(x, t):
     return x[x > t]
 
@@ -285,14 +271,6 @@ def row_totals_map(rows):
 
 def product_table_floats(n):
     t = [[0.0] * n for _ in range(n)]
-    for i in range(n):
-        for j in range(n):
-            t[i][j] = i * j * 0.5
-    return np.array(t)
-
-
-def product_table_ints(n):
-    t = [[0] * n for _ in range(n)]
     for i in range(n):
         for j in range(n):
             t[i][j] = i * j * 0.5

@@ -459,16 +459,6 @@ def reversal_flip(x):
     return np.flip(x).copy()
 
 
-def reversal_swaps(x):
-    out = x.copy()
-    i, j = 0, len(x) - 1
-    while i < j:
-        out[i], out[j] = out[j], out[i]
-        i += 1
-        j -= 1
-    return out
-
-
 IDIOMS = idioms_of(globals(), (
     Row("axpy", 20_000, lambda n, r: (1.5, r.random(n), r.random(n))),
     Row("clip", 20_000, lambda n, r: (r.random(n), 0.25, 0.75)),

@@ -534,10 +534,6 @@ def lower_sum_break(a):
     return s
 
 
-def lower_sum_tril(a):
-    return np.tril(a).sum()
-
-
 IDIOMS = idioms_of(globals(), (
     Row("matrix_product", 96, lambda n, r: (r.random((n, n)), r.random((n, n))), 6),
     Row("matrix_vector", 128, lambda n, r: (r.random((n, n)), r.random(n)), 9),

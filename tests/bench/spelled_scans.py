@@ -79,15 +79,6 @@ def smoothing_weights(x, a):
     return out
 
 
-def smoothing_difference(x, a):
-    out = np.empty(len(x))
-    s = x[0]
-    for i, v in enumerate(x):
-        s += a * (v - s)
-        out[i] = s
-    return out
-
-
 def smoothing_previous(x, a):
     out = np.empty(len(x))
     out[0] = x[0]
@@ -147,10 +138,6 @@ def running_minimum_previous_conditional(x):
     return out
 
 
-def running_minimum_whole(x):
-    return np.minimum.accumulate(x)
-
-
 def running_minimum_append(x):
     out = []
     m = x[0]
@@ -200,10 +187,6 @@ def drawdown_two_loops(x):
     return worst
 
 
-def drawdown_whole(x):
-    return np.max(np.maximum.accumulate(x) - x)
-
-
 def best_stretch_builtin(x):
     best = here = 0.0
     for v in x:
@@ -242,15 +225,6 @@ def best_stretch_else(x):
     return best
 
 
-def best_stretch_sums(x):
-    s = np.cumsum(x)
-    low, best = 0.0, 0.0
-    for v in s:
-        best = max(best, v - low)
-        low = min(low, v)
-    return best
-
-
 def window_means_inner_loop(x, w):
     n = len(x) - w + 1
     out = np.empty(n)
@@ -258,19 +232,6 @@ def window_means_inner_loop(x, w):
         s = 0.0
         for k in range(w):
             s += x[i + k]
-        out[i] = s / w
-    return out
-
-
-def window_means_sliding(x, w):
-    n = len(x) - w + 1
-    out = np.empty(n)
-    s = 0.0
-    for i in range(w):
-        s += x[i]
-    out[0] = s / w
-    for i in range(1, n):
-        s += x[i + w - 1] - x[i - 1]
         out[i] = s / w
     return out
 
@@ -293,11 +254,6 @@ def window_means_slice_mean(x, w):
 
 def window_means_comprehension(x, w):
     return np.array([sum(x[i : i + w]) / w for i in range(len(x) - w + 1)])
-
-
-def window_means_cumsum(x, w):
-    s = np.concatenate((np.zeros(1), np.cumsum(x)))
-    return (s[w:] - s[:-w]) / w
 
 
 def window_means_convolve(x, w):

@@ -145,14 +145,6 @@ def knapsack_if(weights, values, room):
     return best[room]
 
 
-def knapsack_int_list(weights, values, room):
-    best = [0] * (room + 1)
-    for i in range(len(weights)):
-        for c in range(room, weights[i] - 1, -1):
-            best[c] = max(best[c], best[c - weights[i]] + values[i])
-    return best[room]
-
-
 def knapsack_table(weights, values, room):
     best = np.zeros((len(weights) + 1, room + 1))
     for i in range(1, len(weights) + 1):

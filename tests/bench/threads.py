@@ -99,8 +99,27 @@ def histogram(k, counts):
         counts[k[i]] += 1
 
 
+def tallies(k):
+    up, down, most = [0] * 100, [0] * 100, 0
+    for v in k:
+        up[v] += 1
+        down[99 - v] += 1
+        most = max(most, v)
+    return [*up, *down, most]
+
+
 def running_sum(k):
     return np.cumsum(k)
+
+
+def sweeps(t, new):
+    for _ in range(4):
+        for i in range(1, t.shape[0] - 1):
+            for j in range(1, t.shape[1] - 1):
+                new[i, j] = 0.25 * (t[i - 1, j] + t[i + 1, j] + t[i, j - 1] + t[i, j + 1])
+        for i in range(1, t.shape[0] - 1):
+            for j in range(1, t.shape[1] - 1):
+                t[i, j] = new[i, j]
 
 
 def _points(n: int, dtype: str, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -126,7 +145,9 @@ OWN: tuple[Own, ...] = (
     ("nonzero", places, lambda n, d, r: (r.random(n),), FLAT),
     ("histogram", histogram, lambda n, d, r: (r.integers(0, 100, n), np.zeros(100, np.int64)),
      FLAT),
+    ("tallies", tallies, lambda n, d, r: (r.integers(0, 100, n),), FLAT),
     ("cumsum of ints", running_sum, lambda n, d, r: (r.integers(0, 9, n),), FLAT),
+    ("sweeps", sweeps, lambda n, d, r: (r.random((n, n)), np.zeros((n, n))), (64, 256, 1024, 4096)),
 )
 
 

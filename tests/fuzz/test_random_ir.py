@@ -29,9 +29,9 @@ from loopir.ir_printer import parse, show
 from loopir.ir_traversal import walk
 from loopir.ir_verifier import Stage, verify
 from loopir.machine_model import DEFAULT_MACHINE, Machine
-from loopir.op_table import STATUS
 from loopir.passes.pass_list import optimise
 from loopir.passes.reduce import arg_reduction
+from loopir.status_bits import STATUS
 from targets.isa.target_registry import TARGETS
 from targets.legalization.legalize import legalize
 from targets.mlir import NoMlirForm, emit

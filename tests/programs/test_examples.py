@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from example_files import EXAMPLES, FOLDER, NEEDS
+from example_files import EXAMPLES, FOLDER, NEEDS, UNTIMED
 from forked_programs import Ran, run_program
 
 each_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
@@ -39,6 +39,16 @@ def test_it_is_compiled(path: Path, tmp_path: Path) -> None:
     out = run(tmp_path, "-m", "transpile", path, "--format", "plain").stdout
     functions = path.read_text(encoding="utf-8").count("@fuse")
     assert out.count("   compiled for ") == functions, out
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize("path", UNTIMED, ids=lambda p: p.stem)
+def test_it_has_the_same_answers(path: Path, tmp_path: Path) -> None:
+    compared = [
+        line.rpartition(": ")[2] for line in run(tmp_path, path).stdout.splitlines()
+        if line.endswith((": True", ": False"))
+    ]
+    assert compared.count("True") == len(compared) > 2
 
 
 @pytest.fixture

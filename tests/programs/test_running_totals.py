@@ -280,6 +280,57 @@ def test_a_scan_in_place_is_run_by_one_thread() -> None:
     assert by_threads(into, [(x, 0, x.copy())]) > 0
 
 
+def exclusive(x, t, out):
+    s = t
+    for i in range(len(x)):
+        v = x[i]
+        out[i] = s
+        s += v
+    return s
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_exclusive_totals_into_an_argument(dtype: str) -> None:
+    """Each iteration stores the sum of those before it."""
+    calls = [
+        (x, x.dtype.type(1), np.zeros(n + 1, dtype)) for n in SIZES for x in arrays(n, dtype)
+    ]
+    assert by_threads(exclusive, calls) > 0
+    assert "scan" in str(fuse(exclusive, on_reject="raise").report(*calls[-1]))
+
+
+def totals_of_ints(xs, t):
+    before, after, s = [], [], t
+    for x in xs:
+        before.append(s)
+        s += x
+        after.append(s)
+    return before, after, s
+
+
+def items_at(k, table):
+    return [table[i] for i in k if i != 2]
+
+
+@pytest.mark.parametrize("where", [None, 0, 70, 512])
+def test_totals_of_ints_that_may_get_too_large_for_64_bits(where: int | None) -> None:
+    """Python goes on with longer ints, wherever the first one comes; and raises for a wrong index.
+    """
+    rng = np.random.default_rng(0)
+    sums, items = [], []
+    for n in (0, 1, 129, 513, 700):
+        xs = rng.integers(-5, 9, n).tolist()
+        k = rng.integers(0, 5, n).tolist()
+        if where is not None and where < n:
+            xs[where : where + 2], k[where] = [2**62, 2**62], 5
+        sums.append((xs, 2**62 if where else 0))
+        items.append((k, [3, 1, 4, 1, 5]))
+    assert by_threads(totals_of_ints, [*sums, ([1] * 700, 0)]) > 0
+    assert by_threads(items_at, [*items, ([1] * 700, [0, 1])]) > 0
+    for f, args in ((totals_of_ints, ([1] * 700, 0)), (items_at, ([1] * 700, [0, 1]))):
+        assert "one thread: " not in str(fuse(f, on_reject="raise").report(*args, verbose=True))
+
+
 @pytest.mark.parametrize("f", [lengths, cumulated])
 def test_what_one_thread_runs(f: Callable[..., Any]) -> None:
     """What depends on the count itself; sums of floats, which have an order."""

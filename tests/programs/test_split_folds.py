@@ -186,13 +186,13 @@ def counted_steps(x, y):
     return c, most, at
 
 
-def bits(x, y):
+def digits(x, y):
     c = 0
     for i in range(x.shape[0] * 7):
         v = i
         while v:
-            c += v & 1
-            v >>= 1
+            c += v % 3
+            v //= 3
     return c
 
 
@@ -230,11 +230,11 @@ def divides(x, y):
 
 FOLDS = (
     energy, near_pairs, closest, closest_pair, sweep_and_sum, sweep_and_max, until_it_converges,
-    extremes, decaying, reset, of_the_row_before, sums_so_far, norms, newton, counted_steps, bits,
+    extremes, decaying, reset, of_the_row_before, sums_so_far, norms, newton, counted_steps, digits,
     primes, large_sum, divides,
 )
 IN_THREADS = (
-    energy, near_pairs, closest, sweep_and_sum, sweep_and_max, norms, counted_steps, bits, primes,
+    energy, near_pairs, closest, sweep_and_sum, sweep_and_max, norms, counted_steps, digits, primes,
     large_sum, extremes, decaying,
 )
 

@@ -310,13 +310,169 @@ def test_histograms(f: Callable[..., Any], dtype: str) -> None:
         regions.append(after.parallel - before.parallel)
     text = str(run.report(k, np.zeros(9, dtype), w, verbose=True))
     if f is weighted:
-        reasons = {"int64": "iterations may touch the same element of `counts`",  # and overflow
+        reasons = {"int64": "several iterations may store to one element of `counts`",  # overflow
                    "float64": "the order in which floats are added to elements of `counts` matters"}
         assert f"one thread: {reasons[dtype]}" in text
     else:
         assert regions[0] > 0
         assert "one thread: " not in text
         assert f is in_list or regions[0] > regions[1]  # the table is too large
+
+
+def two_lists(k, h):
+    up, down = [0] * 100, [0] * 100
+    for v in k:
+        up[v] += 1
+        down[99 - v] += 3
+    return up, down
+
+
+def one_of_two_lists(k, h):
+    even, odd = [0] * 100, [0] * 100
+    for v in k:
+        if v % 2 == 0:
+            even[v] += 1
+        else:
+            odd[v] += 1
+    return even, odd
+
+
+def list_and_folds(k, h):
+    tally, n, most, total = [0] * 100, 0, 0, 0
+    for v in k:
+        tally[v] += 1
+        n += v > 50
+        most = max(most, v)
+        total += int(v)
+    return tally, n, most, total
+
+
+def branches(k, h):
+    n, bits = 0, 0
+    for i in range(len(k)):
+        if k[i] > 20:
+            h[k[i]] += 1
+            n += 1
+        elif k[i] > 10:
+            h[k[i]] += 2
+            n += 5
+            bits |= int(k[i])
+    return n, bits
+
+
+def near_the_end(k, h):
+    """Counters of which one overflows after some thousand iterations."""
+    h[7], up, n = 2**63 - 2000, [0] * 100, 0
+    for v in k:
+        h[v] += 1
+        up[v] += 1
+        n += 1
+    return up, n
+
+
+@pytest.mark.share(2, rest=True)
+@pytest.mark.parametrize("chunks", ["usual", "small"])
+@pytest.mark.parametrize(
+    "f", [two_lists, one_of_two_lists, list_and_folds, branches, near_the_end]
+)
+def test_tables_in_lists_beside_folds(
+    f: Callable[..., Any], chunks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with keys for which Python raises, and with negative ones."""
+    if chunks == "small":
+        make_chunks_small(monkeypatch)
+    rng = np.random.default_rng(0)
+
+    def calls() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for n in (0, 1, 4096, 4097, 300_003 if chunks == "usual" else 1_000):
+            k = rng.integers(0, 100, n)
+            yield k, np.arange(100)
+            yield k - 100, np.arange(100)
+            if n > 1:
+                k = k.copy()
+                k[-7] = 100
+                yield k, np.arange(100)
+
+    with np.errstate(all="ignore"):
+        assert_one_result(f, calls())
+        k, h = rng.integers(0, 100, 1_000 if chunks == "small" else 30_000), np.arange(100)
+        got = outcome(fuse(f, on_reject="raise"), (k, h.copy()))
+        assert_same(got, outcome(f, (k, h.copy())), "Python")
+    run = fuse(f, on_reject="raise")
+    run(k, h.copy())
+    assert "one thread: " not in str(run.report(k, h, verbose=True))
+    with thread_pool.forced(3):
+        before = thread_pool.pool_counts()
+        with np.errstate(all="ignore"):
+            run(k, h.copy())
+        after = thread_pool.pool_counts()
+    assert before is not None
+    assert after is not None
+    assert after.parallel > before.parallel
+
+
+def sweeps(t, new, k):
+    for _ in range(k):
+        for i in range(1, t.shape[0] - 1):
+            for j in range(1, t.shape[1] - 1):
+                new[i, j] = 0.25 * (t[i - 1, j] + t[i + 1, j] + t[i, j - 1] + t[i, j + 1])
+        for i in range(1, t.shape[0] - 1):
+            for j in range(1, t.shape[1] - 1):
+                t[i, j] = new[i, j]
+
+
+def whole_sweeps(t, new, k):
+    for _ in range(k):
+        t[1:-1, 1:-1] = 0.25 * (t[:-2, 1:-1] + t[2:, 1:-1] + t[1:-1, :-2] + t[1:-1, 2:])
+
+
+def two_fields(t, new, k):
+    u = np.zeros(t.shape)
+    for _ in range(k):
+        for i in range(1, t.shape[0] - 1):
+            for j in range(1, t.shape[1] - 1):
+                new[i, j] = t[i, j] + 0.1 * (t[i + 1, j] - t[i - 1, j] - u[i, j])
+                u[i, j] = u[i, j] + 0.2 * t[i, j]
+        for i in range(1, t.shape[0] - 1):
+            for j in range(1, t.shape[1] - 1):
+                t[i, j] = new[i, j] - u[i, j]
+    return u
+
+
+def of_volumes(t, new, k):
+    for i in range(1, t.shape[0] - 1):
+        for j in range(1, t.shape[1] - 1):
+            for m in range(1, t.shape[2] - 1):
+                new[i, j, m] = t[i - 1, j, m] + t[i + 1, j, m] + t[i, j - 1, m] + t[i, j, m + 1]
+    for i in range(1, t.shape[0] - 1):
+        for j in range(1, t.shape[1] - 1):
+            for m in range(1, t.shape[2] - 1):
+                t[i, j, m] = new[i, j, m]
+
+
+@pytest.mark.share(2, rest=True)
+@pytest.mark.parametrize("f", [sweeps, whole_sweeps, two_fields, of_volumes])
+def test_sweeps_that_are_copied_back(f: Callable[..., Any]) -> None:
+    """Two loops in one pass, of which the second is some rows behind: in blocks of rows."""
+    rng = np.random.default_rng(0)
+    sizes = [(n, 40) for n in (1, 2, 3, 130, 131, 132, 195, 196)] + [(400, 15)]
+    axes = (7,) if f is of_volumes else ()
+    calls = [(t := rng.random((*size, *axes)), t.copy(), 3) for size in sizes]
+    assert_one_result(f, iter(calls))
+    run = fuse(f, on_reject="raise")
+    for t, new, k in calls[3:]:
+        args, others = (t.copy(), new.copy(), k), (t.copy(), new.copy(), k)
+        with thread_pool.forced(3):
+            assert_same(outcome(run, args), outcome(f, others), "Python")
+    t, new, k = calls[-1]
+    with thread_pool.forced(3):
+        before = thread_pool.pool_counts()
+        run(t.copy(), new.copy(), k)
+        after = thread_pool.pool_counts()
+    assert before is not None
+    assert after is not None
+    assert after.parallel > before.parallel
+    assert "one thread: " not in str(run.report(t, new, k, verbose=True))
 
 
 def sums_of_rows(x):
@@ -414,7 +570,7 @@ def test_reports_say_which_loops_several_threads_may_run() -> None:
     text = str(fuse(mixed).report(np.ones(9), np.arange(9), np.ones(9), verbose=True))
     rows = [line for line in text.splitlines() if line.lstrip().startswith("line ")]
     assert re.search(r"up to \d+ threads? from [\d,]+ elements", rows[0])
-    for reason in ("the same element of `counts`", "`out` is carried", "intermediate result is"):
+    for reason in ("elements of `counts` matters", "`out` of the one before", "is a running sum"):
         assert any("one thread: " in row and reason in row for row in rows), reason
     assert "up to" in str(fuse(roots).report(*[np.ones(9)] * 3, verbose=True))
     alone = fuse(mixed, threads=1).report(np.ones(9), np.arange(9), np.ones(9))

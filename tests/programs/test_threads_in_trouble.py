@@ -240,6 +240,7 @@ from targets.abi import thread_pool
 from test_threads_in_trouble import steps
 out = np.zeros(1 << 25, np.int64)  # several seconds by two threads
 steps(100, out)
+thread_pool.wait_until_ready()
 def interrupt():
     global begin
     while thread_pool.pool_counts().workers < 2:
@@ -267,6 +268,7 @@ fork = {fork}
 out, children = np.zeros(1 << 20, np.int64), []
 signal.signal(signal.SIGUSR1, lambda *_: children.append(fork()))
 steps(100, out)
+thread_pool.wait_until_ready()
 out[:100] = 0
 def interrupt():
     while thread_pool.pool_counts().workers < 2:
@@ -290,6 +292,7 @@ from targets.abi import thread_pool
 from test_threads_in_trouble import steps
 out = np.zeros(1 << 26, np.int64)
 steps(100, out)
+thread_pool.wait_until_ready()
 context = thread_pool.forced(3)
 context.__enter__()
 threading.Thread(target=steps, args=(len(out), out), daemon={daemon}).start()

@@ -23,7 +23,7 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 WHERE_IS = ROOT / "docs" / "where_is.md"
 DOCUMENTS = sorted(
     [
-        *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("transpile/README.md"),
+        *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("transpile/README.md"),
         *ROOT.glob("loopir/README.md"), *ROOT.glob("kernels/README.md"),
     ]
 )
@@ -41,8 +41,8 @@ def folders() -> list[Path]:
 
 @functools.cache
 def source_files() -> list[Path]:
-    """Python, C and MLIR of the packages, the kernels and the tests."""
-    tops = (*PACKAGES, "kernels", "tests", "examples")
+    """Python, C and MLIR of the packages, the kernels, the tests, and the scripts of the docs."""
+    tops = (*PACKAGES, "kernels", "tests", "examples", "docs")
     found = (p for top in tops for p in (ROOT / top).rglob("*.*"))
     return [p for p in found if p.suffix in (".py", ".c", ".h", ".mlir")]
 

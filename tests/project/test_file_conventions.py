@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from paths import ROOT
 from source_trees import PACKAGES, SOURCES, statements_of, tree_of
 
@@ -56,6 +58,77 @@ def without_encoding(tree: ast.AST) -> set[int]:
     return {c.lineno for c in opened if "encoding" not in [k.arg for k in c.keywords]}
 
 
+TELLS = {
+    "_may_be_bug", "_must_raise", "is_fault", "is_from_signal_handler", "rejection_of",
+    "should_retry",
+}
+"""Functions that tell what a signal handler has raised from other exceptions."""
+FOR_LACK = {"MemoryError", "RecursionError"}
+"""Exceptions after which no function can be called that tells."""
+
+
+def is_of_others(kinds: ast.expr | None) -> bool:
+    """Whether the type of a clause names exceptions of Python or of a library."""
+    match kinds:
+        case ast.Tuple(elts=parts):
+            return any(map(is_of_others, parts))
+        case ast.Name(id=name):
+            kind = getattr(builtins, name, None)
+            return isinstance(kind, type) and name not in FOR_LACK | {"BaseException"}
+        case ast.Attribute() | None:
+            return True
+    return False
+
+
+def tells(clause: ast.ExceptHandler) -> bool:
+    """Whether a clause raises the exception again, or asks who has raised it."""
+    last = clause.body[-1]
+    called = {ast.unparse(n.func).rpartition(".")[2] for n in ast.walk(clause)
+              if isinstance(n, ast.Call)}
+    return (isinstance(last, ast.Raise) and last.exc is None) or bool(called & TELLS)
+
+
+def catching(tree: ast.AST) -> set[int]:
+    """The lines in functions that catch what a signal handler of the user's may raise there, too
+    (`loopir.process.signal_exceptions`)."""
+    nodes = [
+        node for f in statements_of(tree) if isinstance(f, ast.FunctionDef) for node in ast.walk(f)
+    ]
+    clauses = [n for n in nodes if isinstance(n, ast.ExceptHandler)]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and ast.unparse(n.func) == "suppress"]
+    return {c.lineno for c in clauses if is_of_others(c.type) and not tells(c)} | {
+        c.lineno for c in calls if any(map(is_of_others, c.args))
+    }
+
+
+PASSING_OVER = {
+    "ast": {
+        "NodeTransformer", "NodeVisitor", "dump", "fix_missing_locations", "get_source_segment",
+        "increment_lineno", "iter_child_nodes", "iter_fields", "walk",
+    },
+    "os.path": {"exists", "isdir", "isfile", "islink", "ismount", "lexists"},
+}
+"""Functions of Python's own modules that pass over an exception (AttributeError; OSError and
+ValueError), which a signal handler, or a lack of memory or descriptors, may have caused."""
+
+
+def passing_over(tree: ast.AST) -> set[int]:
+    """The lines that use `PASSING_OVER`."""
+    return {
+        n.lineno for n in ast.walk(tree)
+        if (isinstance(n, ast.ImportFrom) and n.module in PASSING_OVER)
+        or (isinstance(n, ast.Attribute) and n.attr in PASSING_OVER.get(ast.unparse(n.value), ()))
+    }
+
+
+@pytest.mark.parametrize("lines_with", [catching, passing_over])
+def test_what_a_signal_handler_raises_is_not_caught(lines_with: Callable[..., set[int]]) -> None:
+    """The command, building a package and reading Loop IR are no part of a first call."""
+    found = files_with(lambda path: lines_with(tree_of(path)))
+    others = ("transpile/cli/", "transpile/ahead/", "transpile/build_hooks/", "loopir/ir_parser.py")
+    assert {name: lines for name, lines in found.items() if not name.startswith(others)} == {}
+
+
 def test_there_are_files() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
 
@@ -101,4 +174,15 @@ def test_the_checks_see_a_fault() -> None:
     assert unlisted(ast.parse("def f(): 0\ndef _g(): 0\n__all__ = ['h']\ndef h(): 0")) == {"f"}
     assert unlisted(ast.parse("def _g(): 0")) == {"_g"}
     assert unlisted(ast.parse("__all__: list[str] = ['f']\ndef f(): 0")) == set()
+    clause = "def f():\n    try: g()\n    except {}: {}"
+    for kinds in "OSError", "(Refused, KeyError)", "struct.error":
+        assert catching(ast.parse(clause.format(kinds, 0))) == {3}
+    for kinds in "failures(OSError)", "Refused":
+        assert catching(ast.parse(clause.format(kinds, 0))) == set()
+    assert catching(ast.parse(clause.format("OSError", "raise"))) == set()
+    assert catching(ast.parse("def f():\n    with suppress(OSError): g()")) == {2}
+    for use in "ast.walk(t)", "class A(ast.NodeTransformer): pass", "os.path.isdir(p)":
+        assert passing_over(ast.parse(use)) == {1}
+    assert passing_over(ast.parse("from os.path import exists")) == {1}
+    assert passing_over(ast.parse("walk(t), os.walk(t), ast.parse(t)")) == set()
     assert too_long(ast.parse("def f():\n" + "    0\n" * LONGEST_FUNCTION)) == {"f": 91}

@@ -17,11 +17,12 @@ LATE = ("rich", "cffi", "astor", "pathlib", "sysconfig", "loopir.nodes", "transp
 
 
 def modules() -> list[str]:
+    """Not those for processes of setuptools alone, which replaces a module of Python's."""
     names = list(PACKAGES)
     for package in PACKAGES:
         path = importlib.import_module(package).__path__
         names += [info.name for info in pkgutil.walk_packages(path, package + ".")]
-    return [name for name in names if not name.endswith("__main__")]
+    return [name for name in names if not name.endswith(("__main__", "setuptools_commands"))]
 
 
 @for_each(modules())

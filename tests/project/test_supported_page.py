@@ -21,7 +21,9 @@ from transpile import fuse
 TEXT = (ROOT / "docs" / "supported.md").read_text(encoding="utf-8")
 
 PRELUDE = """\
+import bisect
 import functools
+import heapq
 import itertools
 import math
 from collections import Counter, defaultdict, deque
@@ -38,7 +40,7 @@ class Pair:
 
 class Model:
     def __init__(self):
-        self.rate, self.bias, self.count = 0.5, np.ones(3), 0
+        self.rate, self.bias, self.count, self.history = 0.5, np.ones(3), 0, [0.25, 1.5]
     def scaled(self, v):
         return v * self.rate
 """

@@ -10,6 +10,8 @@ same in each process.
 """
 from __future__ import annotations
 
+import dis
+import functools
 import gc
 import inspect
 import json
@@ -26,6 +28,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import CodeType
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -35,6 +38,7 @@ from paths import ROOT, SUPPORT
 from targets.abi import thread_pool, trampoline
 from targets.build import object_cache
 from transpile import fuse
+from transpile.runtime import compile_call
 from transpile.runtime.dispatcher import Dispatcher
 
 
@@ -47,8 +51,9 @@ def ring(*args: object) -> NoReturn:
     raise Alarm("time is up")
 
 
-class Expired(Exception):
-    """What another signal handler of the user raises: no error of the system."""
+class Expired(ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError):
+    """What another signal handler of the user raises: of all kinds that code may expect of
+    operations on values, and no error of the system."""
 
 
 def expire(*args: object) -> NoReturn:
@@ -92,8 +97,8 @@ FIRST_CALL = {f.__code__ for f in (Dispatcher.__call__, inspect.unwrap(Dispatche
 _COMPILER = tuple(f"{ROOT}/{package}/" for package in ("loopir", "targets", "transpile"))
 """Beginnings of the names of the compiler's own files."""
 
-SECONDS = 60
-"""After this time a trial hangs."""
+SECONDS = 120
+"""After this time a trial hangs, also on a busy machine."""
 
 
 def scale(x: Any, factor: float = 2.0) -> Any:
@@ -178,22 +183,102 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-Site: TypeAlias = "tuple[str, str, str, int, str]"
-"""What is called, in which file and function, and the line of a call of a C function, else 0; for
-the standard library, who of the compiler asks (`caller_of`)."""
+Site: TypeAlias = "tuple[str, str, str, int, str, str]"
+"""Steps that fail alike: a function of the system that is called (else empty); file, function and
+line of the place; for the standard library, who of the compiler asks (`caller_of`); and the
+handlers that an exception would meet first (`_handlers_from`).
+
+Why such steps fail alike: an exception unwinds the stack, and only handlers (``except``,
+``finally``, ``with``) run code then. From the second handler on, what happens is that of a site
+whose first handler it is. What functions without a handler have made is dropped with their frames,
+unless it outlives the call. So the place is the call itself where the system is asked; else, in
+the innermost function that is in a handler (then its line is 0) or that may keep something
+(`_keeps`).
+"""
 
 _LIBRARY = os.path.dirname(os.__file__)
 _MAKES_CLASSES = ("abc.py", "dataclasses.py", "enum.py", "importlib", "typing.py")
 """Modules of the standard library in which it does not matter who asks."""
+_KEEPING = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"}
+_ITEM_KEEPING = {"STORE_SUBSCR", "DELETE_SUBSCR"}
+_CHANGES_ITEMS = {
+    "add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove",
+    "setdefault", "update",
+}
 
 
 def site_of(frame: Any, event: str, arg: Any) -> Site:
-    """The place in the source of an event of a profile function."""
-    code, caller = frame.f_code, caller_of(frame)
-    if event == "call":
-        return "", code.co_filename, code.co_name, 0, caller
-    owner = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__name__
-    return f"{owner}.{arg.__name__}", code.co_filename, "", frame.f_lineno, caller
+    """The site of an event of a profile function."""
+    is_new = event == "call" and not frame.f_code.co_flags & inspect.CO_GENERATOR
+    place = frame.f_back if is_new else frame  # that of a call, not of the function called
+    if event == "c_call":
+        owner = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__name__
+        if (callee := f"{owner}.{arg.__name__}").startswith(SYSTEM_STEPS):
+            return _site(callee, place, place.f_lineno, _handlers_from(place))
+    while place.f_code not in FIRST_CALL:
+        if _keeps(place.f_code, place.f_globals):
+            return _site("", place, place.f_lineno, _handlers_from(place))
+        if handler_of(place):
+            break
+        place = place.f_back
+    return _site("", place, 0, _handlers_from(place))
+
+
+def _site(callee: str, place: Any, line: int, handlers: str) -> Site:
+    code = place.f_code
+    name = getattr(code, "co_qualname", code.co_name)
+    return callee, code.co_filename, name, line, caller_of(place), handlers
+
+
+_known_keeping: dict[CodeType, bool] = {}
+
+
+def _keeps(code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether a function of the compiler may change what outlives a call: a global name, an
+    attribute, or an item of a global container. Before Python 3.11, where `handler_of` does not
+    know the handlers, each function.
+    """
+    if sys.version_info < (3, 11):
+        return True
+    if code not in _known_keeping:
+        operations = {step.opname for step in dis.get_instructions(code)}
+        has_container = any(isinstance(names.get(n), (dict, list, set)) for n in code.co_names)
+        changes_items = operations & _ITEM_KEEPING or _CHANGES_ITEMS.intersection(code.co_names)
+        _known_keeping[code] = code.co_filename.startswith(_COMPILER) and bool(
+            operations & _KEEPING or (has_container and changes_items)
+        )
+    return _known_keeping[code]
+
+
+def _handlers_from(frame: Any) -> str:
+    """File and line of the two handlers that an exception would meet first."""
+    found: list[str] = []
+    while frame is not None and frame.f_code not in FIRST_CALL and len(found) < 2:
+        if line := handler_of(frame):
+            found.append(f"{os.path.basename(frame.f_code.co_filename)}:{line}")
+        frame = frame.f_back
+    return " ".join(found)
+
+
+def handler_of(frame: Any) -> int:
+    """The line of the handler of this frame that an exception would meet; 0 if there is none."""
+    for start, end, line in _handlers(frame.f_code):
+        if start <= frame.f_lasti < end:
+            return line
+    return 0
+
+
+@functools.cache
+def _handlers(code: CodeType) -> list[tuple[int, int, int]]:
+    """First and last offset and line of each handler in a function, the inner ones first."""
+    if sys.version_info < (3, 11):
+        return []
+    starts = [(at, line) for at, line in dis.findlinestarts(code) if line]
+    table = dis._parse_exception_table(code)  # type: ignore[attr-defined]  # no public one is there
+    return [
+        (e.start, e.end, next((line for at, line in starts if at >= e.target), starts[-1][1]))
+        for e in table
+    ]
 
 
 def caller_of(frame: Any) -> str:
@@ -223,10 +308,11 @@ def short(file: str) -> str:
 
 def site_text(site: Site) -> str:
     """A site in words."""
-    callee, file, function, line, caller = site
-    place = f"{short(file)}:{line if callee else function}"
-    text = f"c_call {callee} at {place}" if callee else f"call {place}"
-    return f"{text} for {caller}" if caller else text
+    callee, file, function, line, caller, handlers = site
+    text = f"c_call {callee} at" if callee else "call at"
+    text += f" {short(file)}:{line or function}"
+    text += f" for {caller}" if caller else ""
+    return f"{text} in {handlers}" if handlers else text
 
 
 def is_of_call(frame: Any) -> bool:
@@ -243,10 +329,11 @@ def is_of_call(frame: Any) -> bool:
 
 class Injection:
     """A profile function that raises at one step, and can record all of them. ``error``: what it
-    has raised."""
+    has raised. ``is_short``: later calls only show that they would compile."""
 
     def __init__(self, step: int | Site, kind: str, record: bool = False) -> None:
         self.count, self._step, self.kind = 0, step, kind
+        self.is_short = False
         self.error: BaseException | None = None
         self.sites: list[str] | None = [] if record else None
 
@@ -265,11 +352,7 @@ class Injection:
         if self.sites is not None:
             self.sites.append(site_of(frame, event, arg))
         step = self._step
-        if isinstance(step, tuple):  # most are told from it by one comparison
-            is_near = frame.f_lineno == step[3] if event == "c_call" else name == step[2]
-            is_it = is_near and step == site_of(frame, event, arg)
-        else:
-            is_it = step == self.count
+        is_it = step == (site_of(frame, event, arg) if isinstance(step, tuple) else self.count)
         if is_it:
             self._step = 0
             self.fail()
@@ -283,13 +366,16 @@ class Injection:
             raise
 
     def is_dropped(self) -> bool:
-        """Whether Python's own code has caught the exception while it imported a module: the code
-        for imports passes over each OSError where it looks for bytecode, and so do some modules of
-        the standard library. It was caught by the frame in which its traceback begins.
+        """Whether Python's own code has caught the exception: of an alarm, while it imported a
+        module. The code for imports passes over each OSError where it looks for bytecode, and so do
+        some modules of the standard library. It was caught by the frame in which its traceback
+        begins.
         """
         assert self.error is not None
         assert self.error.__traceback__ is not None
         frame: Any = self.error.__traceback__.tb_frame
+        if self.kind == "expired":
+            return not frame.f_code.co_filename.startswith(_COMPILER)
         while frame is not None and not frame.f_code.co_filename.startswith(_COMPILER):
             if "importlib" in frame.f_code.co_filename:
                 return True
@@ -328,11 +414,13 @@ def first_calls(name: str, injections: Sequence[Injection], place: Path) -> list
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         faults += (f for i in injections if (f := failing_call(fused, name, expected, i)))
-        for _ in range(3):
+        if injections[0].is_short:
+            compile_call.compile_variant = not_now
+        for _ in range(1 if injections[0].is_short else 3):
             if not same(outcome(fused, name), expected):
                 faults.append("a later call: a wrong answer")
         faults += (f"warning: {w.message}" for w in seen)
-    if fused.stats.compiled == 0:
+    if fused.stats.compiled == 0 and not NOT_NOW:
         faults.append(f"not compiled later: {fused.stats}")
     faults += left_over(injections[0].kind, place, files)
     if warnings.filters is not filters:
@@ -345,6 +433,16 @@ def first_calls(name: str, injections: Sequence[Injection], place: Path) -> list
     if not answers or not same(answers[0], expected):
         faults.append("another thread gets no answer")
     return faults
+
+
+NOT_NOW: list[object] = []
+"""The functions that `not_now` was to compile."""
+
+
+def not_now(function: object, *args: object, **options: object) -> NoReturn:
+    """In place of `compile_variant`, where it is enough to know that it is called."""
+    NOT_NOW.append(function)
+    raise MemoryError
 
 
 UNRAISABLE: list[object] = []
@@ -410,6 +508,7 @@ def steps_of(name: str) -> list[Site]:
 
 def without_fault(name: str, *, record: bool) -> Injection:
     """What a first call in which no step fails has counted, or recorded, which takes longer."""
+    signal.alarm(0)
     injection = Injection(0, "memory", record)
     fused, given = fuse(FUNCTIONS[name], on_reject="silent"), arguments(name)
     injection.run(lambda: fused(*given))

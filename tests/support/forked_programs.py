@@ -33,7 +33,8 @@ from paths import ROOT, SUPPORT
 from scratch import scratch
 
 from targets.abi import thread_pool
-from targets.abi.trampoline import opened_trampoline, trampoline
+from targets.abi.c_api import opened_trampoline
+from targets.abi.trampoline import trampoline
 from targets.build.object_cache import find_cached, opened_file, publish
 
 __all__ = ["Ran", "run_program", "serve", "with_bytecode"]
@@ -197,7 +198,7 @@ def _load() -> None:
     """
     for package in map(importlib.import_module, _PACKAGES):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith("__main__"):
+            if not module.name.endswith("__main__") and "build_hooks." not in module.name:
                 importlib.import_module(module.name)
     for name in ("cffi", "numpy", "rich.console"):
         importlib.import_module(name)

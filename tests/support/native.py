@@ -1,4 +1,6 @@
-"""Builds kernels for real targets and calls them through the bare ABI; for NEON under emulation."""
+"""Builds kernels for real targets and calls them through the bare ABI; for NEON and Windows in a
+process of an emulator.
+"""
 from __future__ import annotations
 
 import ctypes
@@ -16,15 +18,31 @@ from scratch import scratch
 
 from loopir.dtypes import DTYPES, MAX_RANK
 from loopir.nodes import Kernel, Param
+from targets.build.build_errors import NoCompiler
 from targets.build.build_kernel import FLAGS, build_object
+from targets.build.c_compiler import find_cross_compiler
+from targets.build.compile_effort import accepted_flags
 from targets.c import emit
 from targets.isa.target_registry import TARGETS, Target, runnable_targets
 from targets.legalization.legalize import legalize
 
-__all__ = ["RUNNABLE", "as_arrays", "as_scalars", "run_native"]
+__all__ = ["RUNNABLE", "as_arrays", "as_scalars", "run_native", "why_no_windows"]
 
 CROSS, QEMU = which("aarch64-linux-gnu-gcc"), which("qemu-aarch64-static") or which("qemu-aarch64")
-DRIVER = Path(__file__).with_name("neon_driver.c")
+WINE = which("wine64") or which("wine64", path="/usr/lib/wine")  # where Debian has it
+DRIVER = Path(__file__).with_name("kernel_driver.c")
+
+
+def why_no_windows() -> str:
+    """What is missing here to run kernels for Windows; empty if nothing is."""
+    try:
+        find_cross_compiler(_WINDOWS)
+    except NoCompiler as error:
+        return str(error)
+    return "" if WINE else "no wine64"
+
+
+_WINDOWS = "x86_64-windows-gnu"
 
 
 class _Array(ctypes.Structure):
@@ -46,16 +64,22 @@ RUNNABLE: tuple[str, ...] = _runnable()
 
 
 def run_native(
-    kernel: Kernel, target: str, args: Mapping[str, Any], *, as_users: bool = False
+    kernel: Kernel, target: str, args: Mapping[str, Any], *, as_users: bool = False,
+    windows: bool = False,
 ) -> int:
     """Runs the kernel, compiled for `target`, on `args` by name; arrays are mutated. Gives the
     ABI's status. `as_users`: with the flags of the users' kernels; else a plain run is in a hurry.
+    `windows`: as a program of Windows, under Wine.
     """
     t = TARGETS[target]
     flags = () if as_users else hurried_flags()
+    if windows:
+        assert WINE
+        return _emulate((WINE, _built_for_windows(kernel, t)), kernel, args)
     if t in runnable_targets():
         return _call(_loaded(kernel, t, flags), kernel, args)
-    return _emulate(_cross_built(kernel, t, flags), kernel, args)
+    assert QEMU
+    return _emulate((QEMU, _cross_built(kernel, t, flags)), kernel, args)
 
 
 def _split(kernel: Kernel) -> tuple[list[Param], list[Param]]:
@@ -114,6 +138,18 @@ def _cross_built(kernel: Kernel, target: Target, more: tuple[str, ...]) -> Path:
     return folder / "run"
 
 
+@cache
+def _built_for_windows(kernel: Kernel, target: Target) -> Path:
+    folder = scratch("windows")
+    (folder / "kernel.c").write_text(emit(legalize(kernel, target), target))
+    compiler = find_cross_compiler(_WINDOWS)
+    flags = accepted_flags(compiler, (*FLAGS, *target.cflags))
+    program = folder / "run.exe"
+    words = [*compiler.command, *flags, folder / "kernel.c", DRIVER, "-o", program]
+    subprocess.run(words, check=True)
+    return program
+
+
 def _span(a: Any) -> tuple[int, int]:
     """The addresses from an array's lowest byte to behind its highest."""
     reach = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
@@ -132,7 +168,7 @@ def _blocks(arrays: list[Any]) -> list[tuple[int, int]]:
     return merged
 
 
-def _emulate(program: Path, kernel: Kernel, args: Mapping[str, Any]) -> int:
+def _emulate(command: tuple[str | Path, ...], kernel: Kernel, args: Mapping[str, Any]) -> int:
     params, scalars = _split(kernel)
     arrays = [args[p.name] for p in params]
     blocks = _blocks(arrays)
@@ -144,8 +180,7 @@ def _emulate(program: Path, kernel: Kernel, args: Mapping[str, Any]) -> int:
         dims, strides = (tuple(x) + (0,) * (MAX_RANK - a.ndim) for x in (a.shape, a.strides))
         blob += struct.pack("<12q", block, a.ctypes.data - blocks[block][0], *dims, *strides)
     blob += b"".join(_scalar(p, args[p.name]) for p in scalars)
-    assert QEMU
-    out = subprocess.run([QEMU, program], input=blob, stdout=subprocess.PIPE, check=True).stdout
+    out = subprocess.run(command, input=blob, stdout=subprocess.PIPE, check=True).stdout
     at = 8
     for low, high in blocks:
         ctypes.memmove(low, out[at : at + high - low], high - low)

@@ -18,7 +18,7 @@ import numpy as np
 __all__ = ["MARKS", "Nudge", "close", "unmarked"]
 
 ULPS = 4
-MARKS = ("_term", "_sum", "_product", "_near", "_power")
+MARKS = ("_term", "_step", "_sum", "_product", "_near", "_power")
 
 
 class _Unmark(ast.NodeTransformer):
@@ -37,6 +37,8 @@ class _Unmark(ast.NodeTransformer):
         match node:
             case ast.Call(func=ast.Name(id="_term" | "_sum" | "_product"), args=[_, value]):
                 return value
+            case ast.Call(func=ast.Name(id="_step"), args=[_, value, factor, term]):
+                return ast.BinOp(ast.BinOp(value, ast.Mult(), factor), ast.Add(), term)
             case ast.Call(func=ast.Name(id="_near"), args=[function, *args]):
                 return ast.Call(function, args, [])
             case ast.Call(func=ast.Name(id="_power"), args=[a, b]):
@@ -63,13 +65,20 @@ class Nudge:
         self.wild = self.special = False
 
     def names(self) -> dict[str, Callable[..., Any]]:
-        marks = (self._term, self._sum, self._product, self._near, self._power)
+        marks = (self._term, self._step, self._sum, self._product, self._near, self._power)
         return dict(zip(MARKS, marks, strict=True))
 
     def _term(self, k: int, value: Any) -> Any:
         if isinstance(value, (float, int, np.floating, np.integer)):
             self.terms[k].append(float(value))
         return value
+
+    def _step(self, k: int, value: Any, factor: Any, term: Any) -> Any:
+        """A step of a recurrence, which multiplies the errors of the steps before by `factor`."""
+        product = value * factor
+        scaled = [t * float(factor) for t in self.terms[k]]
+        self.terms[k] = [*scaled, float(product), float(term)]
+        return product + term
 
     def _free(self, value: Any) -> bool:
         return isinstance(value, (float, np.floating)) and bool(np.isfinite(value))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from loopir.lazy_dataclass import record
-from targets.abi.thread_pool import pool_address, pool_source, take_context, wait_until_ready
+from targets.abi.pool_control import pool_address, take_context
+from targets.abi.thread_pool import pool_source, wait_until_ready
 from targets.build.build_kernel import build_object
 from targets.c.headers import read_header
 

@@ -1,8 +1,9 @@
 """Whole Python functions as source text, drawn at random from the language that is compiled.
 
 The text has marks that tell how far a result may be from Python's (`nearness`): ``_term(k, e)`` is
-a term of fold `k`; ``s = _sum(k, s)`` or ``_product(k, s)`` stands where the fold ends; in
-``_near(f, …)`` and ``_power(a, b)`` the last bits of the result are free.
+a term of fold `k`, ``_step(k, s, c, e)`` is ``s * c + e`` of a recurrence; ``s = _sum(k, s)`` or
+``_product(k, s)`` stands where the fold ends; in ``_near(f, …)`` and ``_power(a, b)`` the last bits
+of the result are free.
 """
 from __future__ import annotations
 
@@ -293,10 +294,13 @@ class _Maker(Expressions):
         return _Fold(s, self.one_of("False", "True"), step, [])
 
     def recurrence(self, s: str) -> _Fold:
-        def step() -> Lines:
-            return [f"{s} = {s} * {self.one_of('0.5', '2', 'x[0]')} + {self.num(1)}"]
+        k = self.number()
 
-        return _Fold(s, self.one_of("0.0", "1", "x[0]"), step, [])
+        def step() -> Lines:
+            term = self.num(1)
+            return [f"{s} = _step({k}, {s}, {self.one_of('0.5', '2', 'x[0]')}, {term})"]
+
+        return _Fold(s, self.one_of("0.0", "1", "x[0]"), step, [f"{s} = _sum({k}, {s})"])
 
     # -- comprehensions and generators
 

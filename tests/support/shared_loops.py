@@ -401,3 +401,51 @@ def row_before(m):
         m[i, :] = m[i - 1, :] + 1
     for j in range(1, m.shape[1]):
         m[:, j] += m[:, j - 1]
+
+
+def changing(n: int, sign: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """A field with zeros of one sign and two NaNs, and what a sweep writes to."""
+    m = matrix(n) * (np.arange(11) > 4) * sign
+    m[len(m) // 2, 3::5] = np.nan
+    return m, m.copy()
+
+
+@called_with(lambda n: (matrix(n), matrix(n)), changing, lambda n: changing(n, -1.0))
+def largest_change(t, new):
+    rounds, most = 0, -0.0
+    while rounds < 3:
+        change = -0.0
+        for i in range(1, t.shape[0] - 1):
+            for j in range(1, t.shape[1] - 1):
+                new[i, j] = 0.25 * (t[i - 1, j] + t[i + 1, j] + t[i, j - 1] + t[i, j + 1])
+                change = max(change, abs(new[i, j] - t[i, j]))
+        for i in range(1, t.shape[0] - 1):
+            for j in range(1, t.shape[1] - 1):
+                t[i, j] = new[i, j]
+        rounds, most = rounds + 1, min(most, change)
+    return rounds, most, change
+
+
+@called_with(lambda n: (matrix(n), matrix(n)), changing)
+def largest_change_of_arrays(t, new):
+    rounds, change = 0, 1.0
+    while change > 0.01 and rounds < 3:
+        new[1:-1, 1:-1] = 0.25 * (t[:-2, 1:-1] + t[2:, 1:-1] + t[1:-1, :-2] + t[1:-1, 2:])
+        change = np.max(np.abs(new - t))
+        t[:, :] = new
+        rounds += 1
+    return rounds, change
+
+
+@called_with(lambda n: (matrix(n), matrix(n)))
+def sum_of_changes(t, new):
+    change, count = 0.0, 0
+    for i in range(1, t.shape[0] - 1):
+        for j in range(1, t.shape[1] - 1):
+            new[i, j] = 0.25 * (t[i - 1, j] + t[i + 1, j] + t[i, j - 1] + t[i, j + 1])
+            change += (new[i, j] - t[i, j]) ** 2
+            count += new[i, j] > 0
+    for i in range(1, t.shape[0] - 1):
+        for j in range(1, t.shape[1] - 1):
+            t[i, j] = new[i, j]
+    return change, count

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from example_counts import with_flags
 
-from loopir.passes.parallel import parallelize, split_folds, split_search
+from loopir.passes.parallel import parallelize, peel_blocks, split_folds, split_search
 from loopir.passes.reduce import blocked_summation
 from targets.c import c_regions
 
@@ -22,7 +22,8 @@ def make_chunks_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(c_regions, "_grain", _smallest_grain)
     monkeypatch.setattr(c_regions, "_PER_ELEMENT", 0)
     monkeypatch.setattr(split_search, "_PART", 64)
-    for name, value in {"_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
+    monkeypatch.setattr(peel_blocks, "_BLOCK", 8)
+    for name, value in {"_EXACT_BLOCK": 64, "_SCALAR_BLOCK": 64, "_BRIEF": 0}.items():
         monkeypatch.setattr(parallelize, name, value)
     small = {"_BLOCK": 16, "_ITERATIONS_AT_ONCE": 8, "_LEAST_BLOCKS": 4, "_MOST_BLOCKS": 8}
     for name, value in small.items():

@@ -7,6 +7,11 @@ has changed on disk is undone. Where a child would not have what the call needs 
 thread, a folder that is open), and where a trial finds something wrong, the call is made anew in a
 process of its own.
 
+A site stands for all steps that can only fail alike (`fault_injection.Site`). With ``--short`` each
+site has one full trial, after which later calls compile: what a fault leaves in the compiler
+follows from the site. In the trials of the other kinds the failing call is looked at, what is left
+open or on disk, and whether a later call and one in another thread begin to compile.
+
 Results of the C compiler are kept by its input, except for trials while it runs. A table of
 functions, kinds and outcomes is printed. ``--journal FILE`` adds each trial to a file, and leaves
 out those of the same state, site and kind that are in it.
@@ -117,9 +122,9 @@ class Walk(Injection):
         if self._chosen.steps is None:
             if site in self.seen:
                 return
-            kinds = self._chosen.kinds_at(site, len(self.seen))
+            kinds, full = self._chosen.kinds_at(site, len(self.seen))
         else:
-            kinds = self._chosen.steps.get(self.count, [])
+            kinds = full = self._chosen.steps.get(self.count, [])
         self.seen.add(site)
         if not kinds:
             return
@@ -129,7 +134,7 @@ class Walk(Injection):
             return
         place = Place(*self._folders)
         for kind in kinds:
-            self._try(site, kind, place)
+            self._try(site, kind, place, is_short=kind not in full)
 
     def _obstacle(self) -> str:
         """What a child would lack."""
@@ -148,7 +153,7 @@ class Walk(Injection):
                     return "file"
         return ""
 
-    def _try(self, site: Any, kind: str, place: Place) -> None:
+    def _try(self, site: Any, kind: str, place: Place, *, is_short: bool) -> None:
         """One trial: in the child, raises."""
         report = self._folders[0].parent / "trial"
         report.unlink(missing_ok=True)
@@ -158,7 +163,7 @@ class Walk(Injection):
         if pid == 0:
             os.getpid = lambda: own
             signal.alarm(SECONDS)
-            self.trial, self.kind = report, kind
+            self.trial, self.kind, self.is_short = report, kind, is_short
             self.fail()
         _, status = os.waitpid(pid, 0)
         place.restore()
@@ -170,7 +175,7 @@ class Walk(Injection):
             faults.append(f"status {status}: {said}")
         self.results.append((site, kind, faults))
         if not faults:
-            self._chosen.note(site_text(site), kind, "forked", [])
+            self._chosen.note(site_text(site), kind, "short" if is_short else "forked", [])
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
         before = self.count
@@ -189,18 +194,20 @@ class Choice:
         self.steps: dict[int, list[str]] | None = None
         """The kinds to raise at some steps; None: at the first step of each site."""
 
-    def kinds_at(self, site: Any, number: int) -> list[str]:
-        """The kinds to try at a site, the so manieth."""
+    def kinds_at(self, site: Any, number: int) -> tuple[list[str], list[str]]:
+        """The kinds to try at a site, the so manieth, and those of them whose trials are full."""
         options, text = self._options, site_text(site)
         since = number - options.start
         if since < 0 or since % options.every or since // options.every >= options.most:
-            return []
+            return [], []
         if not re.search(options.at, text):
-            return []
+            return [], []
         states = {self.state, "loaded"} if self.state == "cold" else {self.state}
-        return [
+        kinds = [
             k for k in options.kinds if not any((s, text, k) in self.known for s in states)
         ]
+        full = options.kinds[since // options.every % len(options.kinds)]
+        return kinds, [full] if options.short else kinds
 
     def note(self, site: str, kind: str, way: str, faults: list[str]) -> None:
         """Add a trial to the journal."""
@@ -238,7 +245,7 @@ def walk(chosen: Choice, place: Path) -> Any:
         injection.trial.write_text(json.dumps(faults))
         os._exit(0)
     if faults:
-        injection.results.append((("", "", "no fault", 0, ""), "none", faults))
+        injection.results.append((("", "", "no fault", 0, "", ""), "none", faults))
     return len(injection.seen), injection.count, injection.results, injection.left
 
 
@@ -246,7 +253,7 @@ def load() -> None:
     """Import all that a call may need."""
     for package in map(importlib.import_module, ("loopir", "targets", "transpile")):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith("__main__"):
+            if not module.name.endswith("__main__") and "build_hooks." not in module.name:
                 importlib.import_module(module.name)
 
 
@@ -265,7 +272,7 @@ def trials(
     answer = in_child(lambda place: walk(chosen, place), cache)
     os.environ["PATH"] = real
     if len(answer) == 1:
-        yield ("", "", "walk", 0, ""), "none", answer
+        yield ("", "", "walk", 0, "", ""), "none", answer
         return
     sites, steps, results, left = answer
     print(f"{chosen.state} {name}: {sites} sites, {steps} steps, {len(results)} forked, "
@@ -321,6 +328,8 @@ def parsed(words: list[str]) -> argparse.Namespace:
     add("--at", default="", help="only sites that match this regular expression")
     add("--every", type=int, default=1, help="take one site in so many")
     add("--most", type=int, default=sys.maxsize, help="take so many sites")
+    add("--short", action="store_true",
+        help="at each site one kind, in turn, has a full trial, the others short ones")
     add("--random", type=int, help="take so many random steps instead of the first of each site")
     add("--seed", type=int, default=0, help="of the random steps")
     add("--journal", type=Path, help="a file to which each trial is added, and not made again")

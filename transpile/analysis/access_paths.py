@@ -13,7 +13,7 @@ from inspect import getattr_static
 from types import MemberDescriptorType, SimpleNamespace
 from typing import NamedTuple
 
-from ..frontend.ast_walk import all_blocks
+from ..frontend.ast_walk import all_blocks, child_nodes
 from ..types.value_types import ArgType, Key, ObjectType
 
 __all__ = [
@@ -143,6 +143,6 @@ def _is_load(n: ast.Attribute) -> bool:
 def _own_nodes(s: ast.AST) -> Iterator[ast.AST]:
     """`s`, and the nodes in it that are in no statement inside of it."""
     yield s
-    for n in ast.iter_child_nodes(s):
+    for n in child_nodes(s):
         if not isinstance(n, ast.stmt):
             yield from _own_nodes(n)

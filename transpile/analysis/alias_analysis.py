@@ -207,9 +207,7 @@ def _bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """
     yield from binding_pairs(n)
     match n:
-        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(
-            target=target, value=value
-        ):
+        case ast.NamedExpr(target=target, value=value):
             yield target, value
         case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
             yield target, value

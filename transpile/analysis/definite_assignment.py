@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
-from ..frontend.ast_walk import all_blocks, child_nodes, copy_tree, walk_nodes
+from ..frontend.ast_walk import NodeTransformer, all_blocks, child_nodes, copy_tree, walk_nodes
+from ..frontend.core_nodes import copy_location
 
 __all__ = [
     "NameSet", "assigned_after", "assigned_after_block", "first_unassigned_read", "may_be_unbound",
@@ -221,11 +222,11 @@ def first_unassigned_read(
     return next(iter(_unassigned_reads(body, known, local)), None)
 
 
-class _WithoutDeletions(ast.NodeTransformer):
+class _WithoutDeletions(NodeTransformer):
     """``del x`` becomes ``pass``."""
 
     def visit_Delete(self, node: ast.Delete) -> ast.stmt:
-        return ast.copy_location(ast.Pass(), node)
+        return copy_location(ast.Pass(), node)
 
 
 def may_be_unbound(tree: ast.FunctionDef) -> set[str]:

@@ -41,7 +41,7 @@ from .shape_rules import (
     shape_of_product,
     with_elementwise_shape,
 )
-from .tuple_types import item_names, item_of_tuple, items_of_tuple
+from .tuple_types import display_fact, item_names, item_of_tuple, items_of_tuple
 from .type_facts import (
     FLAGS,
     INT,
@@ -123,6 +123,8 @@ def infer_fact(facts: Facts, e: ast.expr) -> Fact:
             return fact_of_types(facts.number_lists[name])
         case ast.Subscript(value=ast.Subscript(value=ast.Name(t))) if t in facts.number_tables:
             return fact_of_types(facts.number_tables[t])
+        case ast.Subscript(value=ast.Subscript(value=ast.Name(t))) if t in facts.tuple_lists:
+            return SCALAR  # or the list is refused where it is filled
         case ast.Subscript(value=ast.Name() as base, slice=index) if (
             item := item_of_tuple(facts, base, index)
         ):
@@ -132,7 +134,7 @@ def infer_fact(facts: Facts, e: ast.expr) -> Fact:
         case ast.Attribute():
             return _attribute_fact(facts, e)
         case ast.List(elts=elts) | ast.Tuple(elts=[_, *_] as elts):
-            return Fact(1) if all(facts.of(x).rank == 0 for x in elts) else UNKNOWN
+            return display_fact(facts, e, elts)
         case ast.ListComp():
             return _comprehension_fact(facts, e)
         case ast.Call():
@@ -593,8 +595,6 @@ def add_constant_tuple(facts: Facts, name: str, display: ast.expr) -> None:
     """Makes `name`, which the compiler binds to the display of constants `display`, known at
     every statement. Nothing is known of it unless it is a tuple of scalars of one type.
     """
-    items = display.elts if isinstance(display, ast.Tuple) else []
-    types = {t for e in items for t in facts.of(e).types or (None,)}
-    (item,) = types if len(types) == 1 else (None,)
-    if isinstance(item, ScalarType):
-        facts.constant_tuples[name] = Fact(1, list_type=ListType(item, (tuple,)))
+    fact = facts.of(display) if isinstance(display, ast.Tuple) else UNKNOWN
+    if fact.list_type is not None:
+        facts.constant_tuples[name] = fact

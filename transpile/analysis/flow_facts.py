@@ -35,8 +35,8 @@ from .expression_facts import (
     set_fact,
 )
 from .shape_rules import find_length_names
-from .tuple_types import items_of_tuple, tuple_lists, unscalarizable_names
-from .type_facts import UNKNOWN, Environment, Fact, Facts, join_facts
+from .tuple_types import items_of_tuple, popped_width, tuple_lists, unscalarizable_names
+from .type_facts import SCALAR, UNKNOWN, Environment, Fact, Facts, join_facts
 
 __all__ = [
     "analyse_function", "bind_within", "enter_loop", "facts_at_exceptions", "join_environments",
@@ -90,9 +90,7 @@ def _record(facts: Facts, s: ast.stmt) -> None:
         case ast.Assign(targets=targets, value=value):
             for t in targets:
                 _bind(facts, t, value)
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            _bind(facts, target, value)
-        case ast.AugAssign(target=ast.Name(id=name) as target, value=value):
+        case ast.AugAssign(target=ast.Name(id=name), value=value):
             left = facts.known.get(name, UNKNOWN)
             if not (left.kinds and all(isinstance(t, ArrayType) for t in left.kinds)):
                 left = operator_fact(facts, s.op, left, facts.of(value))
@@ -309,6 +307,7 @@ def _bind(facts: Facts, target: ast.expr, value: ast.expr) -> None:
 
     - a name that gets no scalarized tuple: the fact about `value`; the name owns a new array
     - a name or tuple that gets a tuple of known items: the facts about the items
+    - a tuple that is taken from a list of tuples: numbers
     - ``q, r = divmod(a, b)``: those about ``a // b`` and ``a % b``
     - a tuple that unpacks an array or list: the fact about its first item, for each name
     - otherwise nothing is known of the names in `target`
@@ -322,6 +321,9 @@ def _bind(facts: Facts, target: ast.expr, value: ast.expr) -> None:
             facts.known[name] = owned if fact.rank else fact
         case (ast.Name() | ast.Tuple()), _ if items_of_tuple(facts, value) is not None:
             set_each(facts, target, fact_or_items(facts, value))
+        case ast.Tuple(elts=elts), _ if popped_width(facts, value) == len(elts):
+            for item in elts:
+                set_fact(facts, item, SCALAR)
         case ast.Tuple(elts=[q, r]), ast.Call(func=func, args=[a, b]) if (
             facts.resolve(func) is divmod
         ):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from loopir.lazy_dataclass import record, replace
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import child_nodes, walk_nodes
 from ..frontend.core_nodes import ReplayIf
 from .definite_assignment import NameSet, surely_bound
 
@@ -165,17 +165,17 @@ def walk_names_read(*nodes: ast.AST) -> Iterator[str]:
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 first, *_ = node.generators
                 own = bound_names(*(g.target for g in node.generators))
-                yield from {*walk_names_read(*ast.iter_child_nodes(node))} - own
+                yield from {*walk_names_read(*child_nodes(node))} - own
                 yield from walk_names_read(first.iter)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 body = node.body if isinstance(node.body, list) else [node.body]
-                own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-                inner = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+                own = {a.arg for a in walk_nodes(node.args) if isinstance(a, ast.arg)}
+                inner = {n.id for s in body for n in walk_nodes(s) if isinstance(n, ast.Name)}
                 yield from inner - own
                 yield from walk_names_read(node.args)
                 yield from walk_names_read(*getattr(node, "decorator_list", ()))
             case _:
-                yield from walk_names_read(*ast.iter_child_nodes(node))
+                yield from walk_names_read(*child_nodes(node))
 
 
 def _names_of_block(block: Iterable[ast.AST]) -> _Names:

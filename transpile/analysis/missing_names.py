@@ -19,7 +19,7 @@ from loopir.nodes import Span
 
 from ..diagnostics import Refused, Rejection
 from ..frontend.ast_names import names_bound_by
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import child_nodes, walk_nodes
 from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import is_within, read_source, span_of
 from ..types.value_types import ArgType, ListType
@@ -37,7 +37,7 @@ def _expressions_at(tree: ast.AST, span: Span) -> list[ast.expr]:
     if not around:
         return []
     smallest = max(around, key=lambda n: (n.lineno, n.col_offset))
-    parts = [c for c in ast.iter_child_nodes(smallest) if isinstance(c, (ast.expr, ast.withitem))]
+    parts = [c for c in child_nodes(smallest) if isinstance(c, (ast.expr, ast.withitem))]
     return [n for part in parts for n in walk_nodes(part) if isinstance(n, ast.expr)]
 
 

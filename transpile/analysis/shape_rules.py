@@ -164,12 +164,11 @@ def _joined_type(
         else:
             samples.append(scalar.item() if is_weak(ty) else scalar)
             ranks.add(1 if not as_columns else 0)
-    rank = max(ranks)
     if as_columns and (len(items) < 2 or not ranks <= {1, 2}):
         return None
-    if not as_columns and (len(ranks) > 1 or not rank):
+    if not as_columns and (len(ranks) != 1 or 0 in ranks):
         return None
-    rank = 2 if as_columns else rank
+    rank = 2 if as_columns else max(ranks)
     dtype = dtype_name(np.result_type(*samples))
     return None if dtype is None else ArrayType(dtype, rank, rank - 1)
 

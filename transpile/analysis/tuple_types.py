@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..frontend.ast_names import binding_pairs, rename_names
 from ..frontend.ast_walk import integer_constant, walk_nodes
 from ..frontend.core_nodes import copy_location
-from .type_facts import Facts
+from ..types.value_types import ListType, ScalarType
+from .type_facts import UNKNOWN, Fact, Facts
 
 __all__ = [
-    "MAX_TUPLE_ITEMS", "appended_items", "appended_by", "constant_slice", "is_repeatable",
+    "MAX_TUPLE_ITEMS", "appended_items", "appended_by", "constant_slice", "display_fact",
+    "is_repeatable",
     "is_scalarized_value", "item_names", "item_of_tuple", "items_of_tuple", "scalarized_tuples",
-    "tuple_display", "tuple_lists", "unscalarizable_names", "tuple_width",
+    "popped_width", "tuple_display", "tuple_lists", "unscalarizable_names", "tuple_width",
 ]
 
 MAX_TUPLE_ITEMS = 16
@@ -40,6 +42,20 @@ def item_of_tuple(facts: Facts, e: ast.expr, index: ast.expr) -> ast.expr | None
     if items is None or position is None or not -len(items) <= position < len(items):
         return None
     return items[position]
+
+
+def display_fact(facts: Facts, e: ast.List | ast.Tuple, items: list[ast.expr]) -> Fact:
+    """The fact about the display `e` of these `items`, if all are scalars; of a tuple, which stays
+    as it is, also the type of an item, if all have one.
+    """
+    known = [facts.of(x) for x in items]
+    if not all(fact.rank == 0 for fact in known):
+        return UNKNOWN
+    types = {t for fact in known for t in fact.types or (None,)}
+    (item,) = types if len(types) == 1 else (None,)
+    if isinstance(e, ast.Tuple) and isinstance(item, ScalarType):
+        return Fact(1, list_type=ListType(item, (tuple,)))
+    return Fact(1)
 
 
 def item_names(facts: Facts, name: str, count: int) -> tuple[str, ...]:
@@ -91,7 +107,7 @@ def _all_items(facts: Facts, e: ast.expr) -> list[ast.expr] | None:
             fact = facts.of(array)
             return [_item(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
         case ast.Subscript(value=ast.Name(id=name), slice=index) if (
-            name in facts.tuple_lists and is_repeatable(index)
+            name in facts.tuple_lists and _is_place(facts, index)
         ):
             return [_item(e, k) for k in range(facts.tuple_lists[name])]
         case ast.Subscript(value=value, slice=ast.Slice() as cut):
@@ -108,6 +124,16 @@ def _all_items(facts: Facts, e: ast.expr) -> list[ast.expr] | None:
             first, second = _all_items(facts, left), _all_items(facts, right)
             return None if first is None or second is None else first + second
     return None
+
+
+def popped_width(facts: Facts, e: ast.expr) -> int:
+    """The number of items of the tuple that `e`, a call of ``pop`` of a list of tuples, takes from
+    the list; 0 if it is no such call.
+    """
+    match e:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="pop")):
+            return facts.tuple_lists.get(name, 0)
+    return 0
 
 
 def _comprehension_items(facts: Facts, elt: ast.expr, generator: ast.comprehension
@@ -130,7 +156,7 @@ def _comprehension_items(facts: Facts, elt: ast.expr, generator: ast.comprehensi
     all_known = len({*names}) == len(targets) == len(known) == len(zipped)
     if generator.ifs or generator.is_async or not all_known:
         return None
-    if any(isinstance(n, _NAME_BINDERS) for n in ast.walk(elt)):
+    if any(isinstance(n, _NAME_BINDERS) for n in walk_nodes(elt)):
         return None
     rows = zip(*known, strict=False)
     return [rename_names(elt, dict(zip(names, row, strict=True))) for row in rows]
@@ -151,6 +177,18 @@ def is_repeatable(e: ast.expr) -> bool:
         case ast.Subscript(value=ast.Attribute(attr="shape" | "strides", value=ast.Name())):
             return True
     return False
+
+
+def _is_place(facts: Facts, e: ast.expr) -> bool:
+    """Whether `e` is a place in a list that can be computed several times instead of once: from
+    constants, names, and their lengths.
+    """
+    match e:
+        case ast.BinOp(left=left, right=right):
+            return _is_place(facts, left) and _is_place(facts, right)
+        case ast.Call(func=func, args=[ast.Name()], keywords=[]):
+            return facts.resolve(func) is len
+    return isinstance(e, (ast.Constant, ast.Name)) or integer_constant(e, None) is not None
 
 
 def tuple_display(items: Sequence[ast.expr], at: ast.AST) -> ast.expr:
@@ -195,53 +233,98 @@ def unscalarizable_names(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[st
             case ast.AugAssign(target=ast.Name(id=name)):
                 names.add(name)
             case ast.FunctionDef(body=[*inner]) | ast.ClassDef(body=[*inner]) if n is not tree:
-                names.update(x.id for s in inner for x in ast.walk(s) if isinstance(x, ast.Name))
+                names.update(x.id for s in inner for x in walk_nodes(s) if isinstance(x, ast.Name))
             case ast.Lambda(body=body):
-                names.update(x.id for x in ast.walk(body) if isinstance(x, ast.Name))
+                names.update(x.id for x in walk_nodes(body) if isinstance(x, ast.Name))
             case ast.Global(names=several) | ast.Nonlocal(names=several):
                 names.update(several)
     return names
 
 
 def tuple_lists(tree: ast.FunctionDef, nodes: Iterable[ast.AST]) -> dict[str, int]:
-    """The local lists of `tree` whose items are all tuple displays of one length, with that length;
+    """The local lists of `tree` whose items are all tuples of one length, with that length;
     ``nodes``: those of `tree`.
 
     Such a list is bound to list displays and comprehensions only, its items are stored one at a
-    time, and it has no methods but ``append``, ``clear`` and ``pop``. Its tuples have no starred
-    items, and from 1 to `MAX_TUPLE_ITEMS` items.
+    time, and it has no methods but ``append``, ``clear`` and ``pop``. Its tuples are displays
+    without starred items, items of such lists, or names that are bound to nothing else; they have
+    from 1 to `MAX_TUPLE_ITEMS` items.
     """
-    displays: dict[str, list[ast.List | ast.ListComp]] = {}
     if not any(isinstance(n, (ast.List, ast.ListComp)) for n in nodes):
         return {}
-    nodes = [*ast.walk(tree)]  # breadth first, which is the order of the result
-    item_stores = {to: value for n in nodes for to, value in binding_pairs(n)
-                   if isinstance(to, ast.Subscript) and isinstance(value, ast.Tuple)}
+    nodes = [*walk_nodes(tree)]  # breadth first, which is the order of the result
+    values: dict[str, list[ast.expr]] = {}  # of a name
+    items: dict[str, list[ast.expr]] = {}  # of a list
     excluded = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    stored = set()
     for n in nodes:
         for to, value in binding_pairs(n):
-            if isinstance(to, ast.Name) and isinstance(value, (ast.List, ast.ListComp)):
-                displays.setdefault(to.id, []).append(value)
+            match to:
+                case ast.Name(id=name):
+                    values.setdefault(name, []).append(value)
+                case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+                    not isinstance(index, ast.Slice)
+                ):
+                    items.setdefault(name, []).append(value)
+                    stored.add(to)
+        for name, added in appended_by(n):
+            items.setdefault(name, []).extend(added)
         match n:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
                 attr not in ("append", "clear", "pop")
             ):
                 excluded.add(name)
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) if (
-                n not in item_stores or isinstance(n.slice, ast.Slice)
+                n not in stored
             ):
                 excluded.add(name)
     names = (n for n in nodes if isinstance(n, ast.Name))
     bindings = Counter(n.id for n in names if not isinstance(n.ctx, ast.Load))
-    widths_of_lists: dict[str, int] = {}
-    for name, values in displays.items():
-        items = [e for v in values for e in (v.elts if isinstance(v, ast.List) else [v.elt])]
-        items += (e for to, e in item_stores.items() if getattr(to.value, "id", "") == name)
-        widths = {tuple_width(e) for e in (*items, *appended_items(tree, name))}
-        is_list = bindings[name] == len(values) and name not in excluded
-        if is_list and len(widths) == 1 and 0 < (width := widths.pop()) <= MAX_TUPLE_ITEMS:
-            widths_of_lists[name] = width
-    return widths_of_lists
+    candidates = {
+        name: given for name, given in values.items()
+        if bindings[name] == len(given) and name not in excluded
+    }
+    lists = []
+    for name, given in candidates.items():
+        shown = [
+            v.elts if isinstance(v, ast.List) else [v.elt]
+            for v in given if isinstance(v, (ast.List, ast.ListComp))
+        ]
+        if len(shown) == len(given):
+            lists.append(name)
+            candidates[name] = [*(e for elts in shown for e in elts), *items.get(name, ())]
+    widths = _common_widths(candidates, lists)
+    return {name: widths[name] for name in lists if 0 < widths.get(name, 0) <= MAX_TUPLE_ITEMS}
+
+
+def _common_widths(
+    values: Mapping[str, Sequence[ast.expr]], lists: Collection[str]
+) -> dict[str, int]:
+    """The number of items of the tuples that each name of ``values`` stands for, or that are the
+    items of each of ``lists``; 0 where these are not tuples of one length. A name whose tuples all
+    come from names like it is left out. The least fixed point, from knowing of no tuple.
+    """
+    widths: dict[str, int] = {}
+
+    def width(e: ast.expr) -> int | None:
+        match e:
+            case ast.Name(id=name) if name in values and name not in lists:
+                return widths.get(name)
+            case (
+                ast.Subscript(value=ast.Name(id=name), slice=index)
+                | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="pop" as index))
+            ) if name in lists and not isinstance(index, ast.Slice):
+                return widths.get(name)
+        return tuple_width(e)
+
+    before = None
+    while before != widths:
+        before = dict(widths)
+        for name, given in values.items():
+            found = {w for e in given if (w := width(e)) is not None}
+            if found:
+                widths[name] = found.pop() if len(found) == 1 else 0
+    return widths
 
 
 def appended_items(tree: ast.AST, name: str) -> Iterator[ast.expr]:

@@ -400,7 +400,7 @@ class Facts:
         self._cached_facts: dict[int, tuple[ast.expr, Fact]] = {}
         self._cached_under: tuple[object, ...] = ()  # the premises under which it is valid
         self._inferring = False  # whether a call of `of` is running
-        for a in ast.walk(tree.args):  # in their order
+        for a in walk_nodes(tree.args):  # in their order
             if isinstance(a, ast.arg):
                 parameter = copy_location(ast.Name(a.arg, ast.Load()), a)
                 self.known[a.arg] = self.fact_of_outer_name(parameter)

@@ -175,8 +175,6 @@ def _sources(loop: ast.While) -> dict[str, list[ast.expr]]:
                     add([target.id], bound_value)
                 for target in targets:
                     add_items(target, value)
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                add(bound_names(target), value)
             case ast.If() | ast.While() if n is not loop:
                 add(bound_names(*n.body, *n.orelse), n.test)
     return found

@@ -60,10 +60,14 @@ class ParameterTypes:
     """Those that a call leaves out: their type is that of the default, or they are not used."""
     ran: bool = False
     """Whether the file has run, and did not call the function."""
+    in_notebook: bool = False
+    """Whether a magic asks, to which no ``--types`` can be given."""
 
     @property
     def help(self) -> str:
         """How the types of `objects` can be told."""
+        if self.in_notebook:
+            return "call it, and look at its report"
         call = "call it in the script" if self.ran else "use --run"
         return f"{call}, or --types {shlex.quote(self.spec)}" if self.spec else call
 
@@ -73,7 +77,9 @@ class ParameterTypes:
         sentences = []
         if self.assumed:
             each = ", ".join(f"{name}: {self.types[name]}" for name in self.assumed)
-            sentences.append(f"types assumed, for want of annotations or --types: {each}")
+            told = "annotations or --types" if self.ran else "annotations, --types or --run"
+            told = "annotations or a call" if self.in_notebook else told
+            sentences.append(f"types assumed, for want of {told}: {each}")
         if self.objects:
             names = ", ".join(f"`{name}`" for name in self.objects)
             sentences.append(f"type unknown: {names}: {self.help}")

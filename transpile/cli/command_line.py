@@ -87,7 +87,7 @@ def _parser() -> Parser:
         help="print the program after this stage or pass of transpile.pipeline (NAME or NAME@N)")
     add("--skip-pass", action="append", default=[], metavar="NAME[@N]",
         help="leave this pass out, or only its N-th invocation")
-    add("-o", dest="output", metavar="DIR", help="write what --emit prints to files there")
+    add("-o", dest="output", metavar="DIR", help="write what --emit prints or --build makes there")
     add("--target", metavar="NAME", help="compile for this target (see --targets)")
     add("--types", action="append", default=[], metavar="SPEC",
         help="a function's argument types, as reports print them: 'f(f64[:], f64[:, :], int)', "
@@ -101,10 +101,21 @@ def _parser() -> Parser:
     add("--ignore", action="append", default=[], metavar="CODES",
         help="leaves these codes, or those that begin so, out of reports and --check")
     add("--format", choices=FORMATS, metavar="FORMAT", help=f"one of {', '.join(FORMATS)}")
+    add("--build", action="store_true", help="write a package with compiled kernels, which needs "
+        "no compiler where it is used, to the folder -o (dist); with --check, status 1 if a "
+        "function stays Python in it")
+    add("--wheel", nargs="?", const="", metavar="NAME==VERSION", help="with --build, write a wheel "
+        "of the package; the name is that of the package, and the version the __version__ of the "
+        "file, unless they are given")
+    add("--platform", metavar="NAMES", help="with --build, for these systems instead, by the tags "
+        "of wheels, separated by commas: win_amd64,manylinux_2_17_aarch64; of several, each has "
+        "a folder in that of -o. The compiler is that of the ziglang wheel")
     add("--run", action="store_true", help="run the script, and report with the types that came")
     add("--version", action="version", version=f"transpile {__version__}")
     add("--explain", nargs="?", const="", metavar="CODE", help="print a code's page, or all codes")
     add("--targets", action="store_true", help="list the targets")
+    add("--machine", action="store_true", help="show the caches for which code is made, and how "
+        "fast this machine moves data")
     add("--ops", action="store_true", help="list the operations, and what each target has for them")
     add("--cache", nargs="?", const=True, choices=("clear",), metavar="clear",
         help="show the cache of compiled kernels, or clear it")
@@ -122,20 +133,28 @@ def _contradiction(
         "a file": bool(options.files),
         "--explain": options.explain is not None,
         "--targets": options.targets,
+        "--machine": options.machine,
         "--ops": options.ops,
         "--cache": options.cache is not None,
     }
     given_tasks = [task for task, given in tasks.items() if given]
     if len(given_tasks) != 1:
         explanation = f"; not {' and '.join(given_tasks)} at once" if given_tasks else ""
-        return f"want a file, or one of --explain, --targets, --ops, --cache{explanation}"
-    others = vars(options).keys() - {"files", "explain", "targets", "ops", "cache"}
+        known = "--explain, --targets, --machine, --ops, --cache"
+        return f"want a file, or one of {known}{explanation}"
+    others = vars(options).keys() - {"files", "explain", "targets", "machine", "ops", "cache"}
     if not options.files and any(getattr(options, name) for name in others):
         return f"{given_tasks[0]} goes with no other option"
     if options.stop_after and (options.emit or options.format):
         return "--stop-after prints a stage, and goes with neither --emit nor --format"
-    if options.output and not options.emit:
-        return "-o says where --emit writes; there is no --emit"
+    if options.output and not (options.emit or options.build):
+        return "-o says where --emit and --build write; there is neither"
+    if options.build and (options.emit or options.stop_after or options.format):
+        return "--build writes a package, and goes with neither --emit, --stop-after nor --format"
+    if options.platform and not options.build:
+        return "--platform says for which systems --build compiles; there is no --build"
+    if options.wheel is not None and not options.build:
+        return "--wheel says what --build writes; there is no --build"
     if options.format and options.emit:
         return "--format is for reports, and --emit prints none"
     if options.select and not options.check:
@@ -200,6 +219,8 @@ def _run_task(options: argparse.Namespace, script_args: Sequence[str]) -> int:
         return _explain(options.explain)
     if options.targets:
         return _targets()
+    if options.machine:
+        return _machine()
     if options.ops:
         return _ops()
     if options.cache is not None:
@@ -223,6 +244,15 @@ def _targets() -> int:
     from .info_pages import target_rows
 
     _show(target_rows())
+    return 0
+
+
+def _machine() -> int:
+    """Show the machine."""
+    from .info_pages import machine_rows
+
+    choose_target(None)  # the environment must be right
+    _show(machine_rows())
     return 0
 
 
@@ -295,7 +325,44 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
         cases = list(cases_of(functions, options.types, files, ran=options.run))
     except ValueError as error:
         raise UsageError(error) from None
+    if options.build:
+        return max(status, _build_packages(files, cases, options))
     return max(status, _report_cases(cases, rules, options))
+
+
+def _build_packages(
+    files: Sequence[LoadedFile], cases: Sequence[Case], options: argparse.Namespace
+) -> int:
+    """Write a package of each file. Returns the exit status: 1 under ``--check`` if some function
+    stays Python.
+    """
+    from ..ahead.build_command import PackageError, build
+    from ..ahead.platforms import own_platform, platform_named
+    from .file_cases import as_module, plain_names
+
+    names = options.platform.split(",") if options.platform else []
+    try:
+        platforms = [*map(platform_named, names)] or [own_platform()]
+    except ValueError as error:
+        raise UsageError(f"--platform: {error}") from None
+    is_whole = True
+    for file in files:
+        own = [c for c in cases if c.function.__wrapped__.__code__.co_filename in file.code_names]
+        functions = [case.function.__wrapped__ for case in own]
+        plain = list(plain_names(file, functions))
+        signatures = [(c.function.__wrapped__, c.types, c.function.options) for c in own]
+        try:
+            output, wheel = Path(options.output or "dist"), options.wheel
+            for platform in platforms:
+                several = len(platforms) > 1 and wheel is None  # wheels have names of their own
+                folder = output / platform.name if several else output
+                with as_module(file):
+                    is_whole &= build(
+                        Path(file.path), signatures, plain, folder, platform, wheel
+                    )
+        except PackageError as error:
+            raise UsageError(f"{file.path}: {error}") from None
+    return int(options.check and not is_whole)
 
 
 def _load(

@@ -37,8 +37,9 @@ from .input_files import Cell, UnreadableFile, compiled_cells
 from .static import Modules, Unevaluated, WrongOption, module_location
 
 __all__ = [
-    "Case", "LoadedFile", "UnreadableFile", "cases_of", "fused_functions", "import_file",
-    "read_file", "run_file", "run_script",
+    "Case", "LoadedFile", "UnreadableFile", "as_module", "cases_of", "fused_functions",
+    "import_file", "inferred_case", "modules_of", "plain_names", "read_file", "run_file",
+    "run_script",
 ]
 
 
@@ -179,6 +180,33 @@ def _temporary_module(path: str, home: Path, name: str) -> Iterator[ModuleType]:
             sys.modules[name] = shadowed
 
 
+@contextlib.contextmanager
+def as_module(file: LoadedFile) -> Iterator[None]:
+    """The namespace of `file` as the module of its name in ``sys.modules``, as when it was read:
+    classes are found there by their names.
+    """
+    name = file.names["__name__"]
+    with _temporary_module(file.path, Path(file.path).resolve().parent, name) as module:
+        vars(module).update(file.names)
+        yield
+
+
+@contextlib.contextmanager
+def modules_of(read: Modules) -> Iterator[list[ModuleType]]:
+    """All modules that were read, which are in ``sys.modules`` meanwhile."""
+    modules = [module for module in read.modules]
+    shadowed = {m.__name__: sys.modules.get(m.__name__) for m in modules}
+    sys.modules.update({m.__name__: m for m in modules})
+    try:
+        yield modules
+    finally:
+        for name, module in shadowed.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
+
+
 def _run_code(code: CodeType, names: dict[str, Any]) -> int:
     """Run the code of a script; returns its exit status. Exceptions are shown as Python shows them.
     """
@@ -220,6 +248,26 @@ def _namespace_values(names: Mapping[str, Any], module: str, inside: str = "") -
                     yield from _namespace_values(vars(value), module, f"{name}.")
             case _:
                 yield value
+
+
+def plain_names(file: LoadedFile, functions: Sequence[FunctionType]) -> Iterator[str]:
+    """The qualified names that are bound to one of the `functions` in a file, or a class of it."""
+    yield from _names_bound_to(functions, file.names, file.names["__name__"])
+
+
+def _names_bound_to(
+    functions: Sequence[FunctionType], names: Mapping[str, Any], module: str, inside: str = ""
+) -> Iterator[str]:
+    """As `plain_names`, for the namespace of the class `inside`."""
+    for name, value in list(names.items()):
+        match value:
+            case FunctionType() | staticmethod() | classmethod() if (
+                getattr(value, "__func__", value) in functions
+            ):
+                yield inside + name
+            case type(__module__=home, __qualname__=qualname) if home == module:
+                if qualname == inside + name:
+                    yield from _names_bound_to(functions, vars(value), module, f"{qualname}.")
 
 
 def _is_defined_in(function: FunctionType, file: LoadedFile) -> bool:
@@ -338,7 +386,7 @@ def cases_of(
             seen.update((code, types) for types in signatures)
             yield from (Case(function, types) for types in signatures)
         else:
-            yield _inferred_case(function, ran=ran)
+            yield inferred_case(function, ran=ran)
 
 
 def _given_types(
@@ -389,16 +437,16 @@ def _reason_left_out(name: str, files: Sequence[LoadedFile]) -> str | None:
     return None
 
 
-def _inferred_case(function: AnyFused, *, ran: bool) -> Case:
+def inferred_case(function: AnyFused, *, ran: bool, in_notebook: bool = False) -> Case:
     """The case for types from annotations, defaults and uses. ``ran``: the file has run, and did
-    not call it.
+    not call it. ``in_notebook``: a magic asks.
     """
     try:
         tree = read_source(function.__wrapped__).tree
     except Refused:  # the report says why
         return Case(function, ())
     signature = infer_signature(function.__wrapped__, tree)
-    return _case_of(function, dataclasses.replace(signature, ran=ran))
+    return _case_of(function, dataclasses.replace(signature, ran=ran, in_notebook=in_notebook))
 
 
 def _case_of(function: AnyFused, signature: ParameterTypes) -> Case:

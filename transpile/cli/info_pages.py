@@ -2,13 +2,18 @@
 from __future__ import annotations
 
 import difflib
+import os
 import textwrap
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..diagnostics import CODES
 from ..report.styled_text import StyledRow, styled_row
 
-__all__ = ["cache_rows", "code_list", "code_page", "op_rows", "target_rows"]
+if TYPE_CHECKING:
+    from targets.isa.target_registry import Target
+
+__all__ = ["cache_rows", "code_list", "code_page", "machine_rows", "op_rows", "target_rows"]
 
 _WIDTH = 88
 
@@ -68,6 +73,54 @@ def target_rows() -> Iterator[StyledRow]:
         )
     yield styled_row()
     yield from _thread_rows()
+
+
+def machine_rows() -> Iterator[StyledRow]:
+    """The machine for which code is made, and where each fact is from: looked up, set by the user,
+    measured now or by an earlier process, or a default.
+    """
+    from targets.build.machine_record import fitted, machine_record, size_in_words
+    from targets.isa.target_registry import best_target
+
+    found, target = machine_record(), fitted(best_target())
+    width = f"{target.bits}-bit registers" if target.bits else "one lane at a time"
+    sizes = ", ".join(f"L{k} {size_in_words(size)}" for k, size in enumerate(target.caches, 1))
+    origin = "from the above" if found.caches else "default"
+    if os.environ.get("TRANSPILE_MACHINE"):
+        origin = "set by TRANSPILE_MACHINE"
+    yield _fact("cpu", found.cpu or "no name", "looked up" if found.cpu else "not known")
+    yield _fact("target", f"{target.name}: {target.registers} {width}", "looked up")
+    core = f"{target.model.pipes} additions a cycle, each takes {target.model.latency}"
+    yield _fact("core", core, "default")
+    yield from (_fact(f"L{c.level}", str(c), f"looked up, {found.source}") for c in found.caches)
+    yield _fact("made for", sizes, origin)
+    yield from _speed_rows(target)
+    yield from _thread_rows()
+
+
+def _speed_rows(target: Target) -> Iterator[StyledRow]:
+    """How fast one thread moves data."""
+    from targets.build.build_errors import BuildError, NoCompiler
+    from targets.build.machine_probe import measured_rates
+
+    try:
+        rates = measured_rates(target)
+    except (NoCompiler, BuildError) as error:
+        yield _fact("speed", str(error).partition("\n")[0], "not measured")
+        return
+    levels = (("L1", rates.l1), ("L2", rates.l2), ("L3", rates.l3), ("memory", rates.memory))
+    past = f", past the caches {rates.streamed:.0f}" if rates.streamed else ""
+    for what, value in (
+        ("reads", ", ".join(f"{level} {rate:.0f}" for level, rate in levels) + " GB/s"),
+        ("writes", f"memory {rates.written:.0f}{past} GB/s"),
+        ("rows", f"L3, 4 abreast {rates.abreast_4:.0f}, 16 abreast {rates.abreast_16:.0f} GB/s"),
+    ):
+        yield _fact(what, value, "measured")
+
+
+def _fact(what: str, value: str, origin: str) -> StyledRow:
+    """A line of `machine_rows`."""
+    return styled_row((f"{what:<9}", "title"), f"{value:<50}", (f"  {origin}", "faint"))
 
 
 def _thread_rows() -> Iterator[StyledRow]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
 import io
 import json
@@ -17,7 +18,9 @@ from typing import Any
 
 from loopir.lazy_dataclass import record
 
-__all__ = ["Cell", "UnreadableFile", "compiled_cells", "find_files"]
+__all__ = [
+    "FUSE_NAME", "Cell", "UnreadableFile", "compiled_cells", "decorate_functions", "find_files",
+]
 
 _SUFFIXES = (".py", ".ipynb")
 
@@ -29,8 +32,15 @@ _PYTHON = f"the syntax is that of Python {sys.version_info.major}.{sys.version_i
 _MAGIC = re.compile(r"(\s*)(?:[%!?]|[\w\s,.]*=\s*[%!]|[\w.]+\?{1,2}\s*$)")
 """A line of a cell that is IPython's, not Python's."""
 
-_TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
+_PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%fuse")
 """Magics of a whole cell whose other lines are Python."""
+
+
+_FUSE_MAGIC = re.compile(r"\s*%%fuse\b(.*)")
+"""The magic that decorates the functions of its cell; its group are the options."""
+
+FUSE_NAME = "_transpile_fuse"
+"""The name of the decorator in a cell with that magic."""
 
 
 class UnreadableFile(Exception):
@@ -44,7 +54,7 @@ class Cell:
     name: str
     """The file name of its code: that of a notebook is followed by ``:`` and the cell's number,
     so that a line is written ``file.ipynb:CELL:LINE``."""
-    text: bytes
+    tree: ast.Module
     code: CodeType
 
 
@@ -114,7 +124,7 @@ def compiled_cells(path: str, bad_cells: list[UnreadableFile] | None = None) -> 
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = len(source), None, lines, name
         try:
-            cells.append(_compiled(name, source.encode(), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+            cells.append(_compiled(name, source.encode(), is_cell=True))
         except UnreadableFile as error:
             if bad_cells is None:
                 raise
@@ -122,12 +132,21 @@ def compiled_cells(path: str, bad_cells: list[UnreadableFile] | None = None) -> 
     return cells
 
 
-def _compiled(name: str, text: bytes, flags: int = 0) -> Cell:
-    """The cell with its code, compiled with these `flags`. Raises UnreadableFile."""
+def _compiled(name: str, text: bytes, *, is_cell: bool = False) -> Cell:
+    """The cell with its code. One of a notebook may have ``await`` at its top, and the magic
+    ``%%fuse`` in its first line. Raises UnreadableFile.
+    """
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if is_cell else 0
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
-        text.decode(encoding)  # `compile` does not look at comments
-        return Cell(name, text, compile(text, name, "exec", flags, dont_inherit=True))
+        readable = text.decode(encoding)  # `compile` does not look at comments
+        magic = _FUSE_MAGIC.match(readable) if is_cell else None
+        if magic is not None:
+            text = text.replace(b"%%fuse", b"#%fuse", 1)
+        tree: Any = compile(text, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        if magic is not None:
+            _fuse_functions(tree, magic[1])
+        return Cell(name, tree, compile(tree, name, "exec", flags, dont_inherit=True))
     except UnicodeDecodeError as error:
         at = 1 + text.count(b"\n", 0, error.start)
         raise UnreadableFile(f"SOURCE_UNPARSABLE {name}:{at}: {error}") from error
@@ -136,6 +155,29 @@ def _compiled(name: str, text: bytes, flags: int = 0) -> Cell:
         raise UnreadableFile(f"SOURCE_UNPARSABLE {name}{line}: {error.msg} ({_PYTHON})") from error
     except (ValueError, RecursionError, MemoryError) as error:  # null bytes, before Python 3.12
         raise UnreadableFile(f"SOURCE_UNPARSABLE {name}: {error}") from error
+
+
+def _fuse_functions(tree: ast.Module, options: str) -> None:
+    """What ``%%fuse`` does to a cell. Raises SyntaxError for options that are not Python."""
+    decorator: Any = ast.parse(f"{FUSE_NAME}({options})", mode="eval").body
+    if "on_reject" not in [keyword.arg for keyword in decorator.keywords]:
+        decorator.keywords.append(ast.keyword("on_reject", ast.Constant("silent")))
+    start = ast.parse(f"from transpile import fuse as {FUSE_NAME}").body
+    decorate_functions(tree, decorator)
+    tree.body[:0] = start
+
+
+def decorate_functions(tree: ast.Module, decorator: ast.expr) -> None:
+    """Put `decorator` on the functions without a decorator, at the top of a cell and in its
+    classes.
+    """
+    for node in tree.body:
+        for function in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(function, ast.FunctionDef) and not function.decorator_list:
+                placed = copy.deepcopy(decorator)
+                for part in ast.walk(placed):
+                    ast.copy_location(part, function)
+                function.decorator_list.append(placed)
 
 
 def _cell_sources(path: str, text: bytes) -> Iterator[str]:
@@ -152,11 +194,14 @@ def _cell_sources(path: str, text: bytes) -> Iterator[str]:
 
 
 def _without_magics(source: str) -> str:
-    """The cell with ``pass`` in place of IPython's lines; nothing of a cell in another language."""
+    """The cell with ``pass`` in place of IPython's lines, but for ``%%fuse``; nothing of a cell in
+    another language.
+    """
     lines = source.splitlines()
     first = next((line for line in lines if line.strip()), "")
-    if first.startswith("%%") and not first.startswith(_TIMING_MAGICS):
+    if first.startswith("%%") and not first.startswith(_PYTHON_MAGICS):
         return ""
     return "".join(
-        f"{match[1]}pass\n" if (match := _MAGIC.match(line)) else f"{line}\n" for line in lines
+        f"{match[1]}pass\n" if (match := _MAGIC.match(line)) and not _FUSE_MAGIC.match(line)
+        else f"{line}\n" for line in lines
     )

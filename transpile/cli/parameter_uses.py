@@ -73,6 +73,7 @@ class ParameterUses:
             if depth and isinstance(node, ast.Call):
                 self._add_uses_in_callee(node, globals_, depth)
         self._add_uses_of_items(tree)
+        self._add_uses_of_updates(tree)
         self._objects |= _only_passed_on(tree, globals_)
         # last: in ``j = k[i]; x[j]`` the array k has integers, since the name j is one
         self._of_integers = set(_arrays_of_integers(tree, self._integers))
@@ -117,6 +118,43 @@ class ParameterUses:
         for name, operands in reversed([*_elementwise_results(tree)]):
             if not any(self.rank(operand) >= self.rank(name) for operand in operands):
                 self._ranks[operands[0]] = self.rank(name)
+
+    def _add_uses_of_updates(self, tree: ast.FunctionDef) -> None:
+        """Add what the values of updates tell of the names that are updated: these have as many
+        axes. And of a matrix, which names that are added to it, and are updated, have::
+
+            v -= np.mean(m * v, axis=0)         v: rank 1, if m has rank 2
+            p += v * dt                         v: rank 2, if p has rank 2
+        """
+        updates = [
+            (n.target.id, n.value) for n in ast.walk(tree)
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        ]
+        shown = set[str]()
+        for name, value in updates:
+            if (rank := self._rank_of_value(value)) > self.rank(name):
+                self._ranks[name] = rank
+                shown.add(name)
+        for name, value in updates:
+            for operand in shown.intersection(_operands(value)):
+                self._ranks[operand] = max(self.rank(name), self.rank(operand))
+
+    def _rank_of_value(self, e: ast.expr) -> int:
+        """The number of axes that an expression has at least, as far as names tell."""
+        match e:
+            case ast.Name(id=name):
+                return self.rank(name)
+            case ast.BinOp(left=left, right=right) if not isinstance(e.op, ast.MatMult):
+                return max(self._rank_of_value(left), self._rank_of_value(right))
+            case ast.UnaryOp(operand=operand):
+                return self._rank_of_value(operand)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=attr), args=[of, *_]):
+                function = getattr(np, attr, None) if module in _NUMPY else None
+                if isinstance(function, np.ufunc):
+                    return max(map(self._rank_of_value, e.args))
+                if function is not None and any(k.arg == "axis" for k in e.keywords):
+                    return max(self._rank_of_value(of) - 1, 0)
+        return 0
 
     def has(self, name: str) -> bool:
         """Whether `name` occurs in the body."""
@@ -289,11 +327,18 @@ def _stores(tree: ast.FunctionDef) -> Counter[str]:
     return Counter(name.id for name in names if isinstance(name.ctx, ast.Store))
 
 
+_LISTS = (ast.List, ast.ListComp, ast.Tuple)
+
+
 def _operands(node: ast.expr) -> Iterator[str]:
     """The names that are operands of an expression of operators, from left to right."""
     match node:
         case ast.Name(id=name):
             yield name
+        case ast.BinOp(left=left, right=right) if isinstance(left, _LISTS) or (
+            isinstance(right, _LISTS)
+        ):
+            return  # a list, and not element by element
         case ast.BinOp(left=left, right=right, op=op) if not isinstance(op, ast.MatMult):
             yield from _operands(left)
             yield from _operands(right)
@@ -447,9 +492,25 @@ def _is_new_axis(index: ast.expr) -> bool:
     return False
 
 
+_OF_BITS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
 def _names_used_as_integers(node: ast.AST) -> Iterator[str]:
-    """Names that must be integers for `node`: subscripts, bounds, and keys of sets and dicts."""
+    """Names that must be integers for `node`: subscripts, bounds, lengths of lists, operands of
+    ``<<``, ``&`` and the like, and keys of sets and dicts.
+    """
     match node:
+        case (
+            ast.BinOp(left=ast.List() | ast.Tuple(), op=ast.Mult(), right=length)
+            | ast.BinOp(left=length, op=ast.Mult(), right=ast.List() | ast.Tuple())
+        ):
+            yield from _plain_names(length)
+        case (
+            ast.BinOp(op=op, left=left, right=right)
+            | ast.AugAssign(op=op, target=left, value=right)
+        ) if isinstance(op, _OF_BITS):
+            yield from _plain_names(left)
+            yield from _plain_names(right)
         case ast.Subscript(slice=index):
             yield from _plain_names(index)
         case ast.Call(func=ast.Name(id=user), args=args) if user == "range":
@@ -467,11 +528,16 @@ def _names_used_as_integers(node: ast.AST) -> Iterator[str]:
 
 
 def _arrays_of_integers(tree: ast.FunctionDef, integers: set[str]) -> Iterator[str]:
-    """Arrays whose elements are subscripts or bounds of ranges: directly, as of ``x[k[i]]``, or by
-    a name in `integers`, as of ``j = k[i]`` and ``for j in k``.
+    """Arrays whose elements are subscripts, bounds of ranges, or operands of ``<<``, ``&`` and the
+    like: directly, as of ``x[k[i]]``, or by a name in `integers`, as of ``j = k[i]`` and
+    ``for j in k``.
     """
     for node in ast.walk(tree):
         match node:
+            case ast.BinOp(op=op, left=left, right=right) if isinstance(op, _OF_BITS):
+                for operand in (left, right):
+                    yield from _plain_names(operand)
+                    yield from _subscripted(operand)
             case ast.Subscript(slice=index):
                 yield from _subscripted(index)
             case ast.Call(func=ast.Name(id="range"), args=args):

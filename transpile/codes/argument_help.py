@@ -1,7 +1,10 @@
 """Help for arguments of types that are not compiled: how to pass the same data in another type."""
 from __future__ import annotations
 
-__all__ = ["HELP_FOR_DTYPE", "HELP_FOR_ITEMS", "HELP_FOR_STRINGS", "HELP_FOR_TYPE"]
+__all__ = [
+    "HELP_FOR_CALLS_IN_LOOPS", "HELP_FOR_DRAWS", "HELP_FOR_DTYPE", "HELP_FOR_ITEMS",
+    "HELP_FOR_STRINGS", "HELP_FOR_TYPE",
+]
 
 HELP_FOR_TYPE = {
     "str": "pass the string as an array of its codes: `np.array([*map(ord, {})])`",
@@ -27,6 +30,15 @@ help of the code.
 
 HELP_FOR_STRINGS = \
     "strings are not compiled: pass numbers in their place, such as their codes or lengths"
+
+HELP_FOR_DRAWS = \
+    "draw by `random`, `integers`, `normal` or another method that is compiled, or outside of loops"
+"""The help for a method of a random number generator that is not compiled."""
+
+HELP_FOR_CALLS_IN_LOOPS = \
+    "write what it does in a Python function of your own, with numbers, arrays and lists, or " \
+    "leave the loop to Python; functions of NumPy and math are compiled"
+"""The help for a call that each iteration has to make, since it depends on what the loop binds."""
 
 HELP_FOR_ITEMS = {
     "str": HELP_FOR_STRINGS,

@@ -319,7 +319,8 @@ totals(np.ones(8), np.zeros(8))
         why="A branch that only selects values or stores becomes a mask of lanes. An inner "
             "loop, a return or a break does not; allow_control_flow_simple=False refuses every "
             "branch.",
-        help="write the loop as a `for` over a range, without `break` and inner `while`",
+        help="nothing needs to be done if the loops must be left early, or have a `while` or an "
+             "inner loop under a condition: each is compiled",
         bad="""\
 @fuse(allow_control_flow_simple=False)
 def clip(a, out):

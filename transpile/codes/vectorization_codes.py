@@ -37,8 +37,8 @@ decay(np.ones(8), np.zeros(8))
             "can compute a part; so are linear recurrences, which multiply a name by a value "
             "and add another one. The other loop-carried names must be computed one iteration "
             "after the other.",
-        help="write it as a sum, product, minimum or maximum, or compute it in a loop of "
-             "its own",
+        help="nothing needs to be done if each iteration needs the one before; what does not "
+             "can be computed in a loop of its own",
         bad="""\
 @fuse
 def grow(x, out):

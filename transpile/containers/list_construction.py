@@ -62,7 +62,7 @@ def _other_uses(name: str, cx: Context) -> set[str]:
     and methods, "set" for stores of items, "del", "return", and "extend" for ``+=``.
     """
     uses: set[str] = set()
-    for n in ast.walk(cx.tree):
+    for n in walk_nodes(cx.tree):
         match n:
             case ast.Subscript(value=ast.Name(id=operand), ctx=ast.Del()) if operand == name:
                 uses.add("del")
@@ -86,8 +86,8 @@ def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
     """
     if not _collects_items(value, cx) or not is_list(ast.Name(name, ast.Load()), cx):
         return False
-    loops = (n for n in ast.walk(cx.tree) if isinstance(n, (ast.For, ast.While)))
-    assigned = (n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Assign))
+    loops = (n for n in walk_nodes(cx.tree) if isinstance(n, (ast.For, ast.While)))
+    assigned = (n for loop in loops for n in walk_nodes(loop) if isinstance(n, ast.Assign))
     return any(isinstance(t, ast.Name) and t.id == name for n in assigned for t in n.targets)
 
 
@@ -109,7 +109,7 @@ def _collects_items(value: ast.expr, cx: Context) -> bool:
     comprehension whose item is no constant and contains no list display or comprehension.
     """
     if isinstance(value, ast.ListComp):
-        lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in ast.walk(value.elt))
+        lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in walk_nodes(value.elt))
         return not lists and not isinstance(value.elt, ast.Constant)
     return cx.builtin(value) == "list"
 
@@ -129,7 +129,7 @@ def is_growing(name: str, cx: Context) -> bool:
     such as ``sort``).
     """
     targets: list[ast.expr] = []
-    for n in ast.walk(cx.tree):
+    for n in walk_nodes(cx.tree):
         if isinstance(n, ast.Assign):
             targets += n.targets
         elif isinstance(n, ast.AugAssign):

@@ -299,7 +299,8 @@ def _converted_tables(tree: ast.FunctionDef, cx: Context) -> set[str]:
 
 def _is_numpy_operand(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
     """Whether the list may be converted to an array: it is an argument of a NumPy function, an
-    operand of a binary operator, or the value of a store.
+    operand of a binary operator, or the value of a store; or whether one of its items may be an
+    operand beside an array, as in ``w[k] * x[k:]``.
     """
     for n in walk_nodes(tree):
         match n:
@@ -308,11 +309,38 @@ def _is_numpy_operand(name: str, tree: ast.FunctionDef, resolve: Resolve) -> boo
                     return True
             case ast.BinOp(left=left, right=right) if _is_named(name, left, right):
                 return True
+            case ast.BinOp(left=left, right=right) if (
+                (_is_item(name, left) and _may_be_array(right))
+                or (_is_item(name, right) and _may_be_array(left))
+            ):
+                return True
             case ast.Assign(targets=[ast.Subscript()], value=value) | ast.AugAssign(
                 value=value
             ) if _is_named(name, value):
                 return True
     return False
+
+
+def _is_item(name: str, e: ast.expr) -> bool:
+    """Whether `e` is an item of the list `name`."""
+    match e:
+        case ast.Subscript(value=ast.Name(id=base), slice=index):
+            return base == name and not isinstance(index, ast.Slice)
+    return False
+
+
+def _may_be_array(e: ast.expr) -> bool:
+    """Whether `e` may be an array, as far as its form shows: it is no number that is written out,
+    and no element or row ``x[i]``.
+    """
+    match e:
+        case ast.Constant() | ast.UnaryOp(operand=ast.Constant()):
+            return False
+        case ast.Subscript(slice=index):
+            return any(isinstance(n, ast.Slice) for n in walk_nodes(index))
+        case ast.BinOp(left=left, right=right):
+            return _may_be_array(left) or _may_be_array(right)
+    return True
 
 
 def _is_named(name: str, *es: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""List assignments ``a = b`` and ``a, b = b, a``: items moved out of a dead list, or swapped.
+"""List assignments: ``a = b`` of a dead list, swaps ``a, b = b, a``, and items for a slice.
 
 In Python such an assignment binds a second name to a list. Lowering has one buffer for each name,
 and no references to lists. So ``a = b`` in a loop becomes a loop that appends all items of ``b`` to
@@ -11,13 +11,14 @@ import ast
 from collections.abc import Sequence
 
 from ..frontend.ast_names import mentions_none_of, names_used
-from ..frontend.ast_walk import child_nodes, same_tree, walk_nodes
+from ..frontend.ast_walk import child_nodes, contains_walrus, same_tree, walk_nodes
+from ..frontend.macros.bind_operands import bind_fresh, bind_unless_repeatable
 from ..frontend.macros.list_kind import is_list
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import guarded
 
-__all__ = ["list_move"]
+__all__ = ["list_move", "list_slice_store"]
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Name)
@@ -74,6 +75,102 @@ def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             lines = cx.code(text, I=cx.fresh("i"), A=a, B=b, T=cx.fresh("t"))
             return guarded([cx.expr("len(A) != len(B)", A=a, B=b)], node, lines, cx)
     return None
+
+
+@fires_on(ast.Assign, targets=ast.Subscript, value=(ast.List, ast.BinOp))
+def list_slice_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """A display, or a repeated item, that is stored in a slice of a list of numbers is stored item
+    by item. Where there are more or fewer places than items, and where the step is negative, the
+    call is replayed: Python makes the list longer or shorter, or raises.
+
+        l = [s] * n
+        for i in range(2, n):
+            l[i * i::i] = [t] * len(l[i * i::i])
+    →
+        l = [s] * n
+        for i in range(2, n):
+            _n = len(l)
+            _start = i * i
+            _start_1 = min(max(_start + _n if _start < 0 else _start, 0), _n)
+            if i <= 0:
+                "Python's to answer"
+                l[i * i::i] = [t] * len(l[i * i::i])
+            else:
+                for _i in range(_start_1, _n, i):
+                    l[_i] = t
+    """
+    if not cx.is_builtin("len", "range", "min", "max"):
+        return None
+    match node:
+        case ast.Assign(
+            targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Slice() as cut)],
+            value=ast.List(elts=items)
+            | ast.BinOp(left=ast.List(elts=[_] as items), op=ast.Mult()) as value,
+        ):
+            ints = [e for e in (cut.lower, cut.upper, cut.step) if e is not None]
+            ints += [value.right] if isinstance(value, ast.BinOp) else []
+            is_plain = not any(map(contains_walrus, (*items, *ints)))
+            is_plain = is_plain and all(cx.fact(e).rank == 0 for e in items)
+            if is_plain and _is_number_list(name, cx) and all(_is_int(e, cx) for e in ints):
+                return cx.with_before(lambda: _stored_items(node, name, cut, items, value, cx))
+    return None
+
+
+def _is_int(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is an int; a length is one, also where no fact is known about it."""
+    is_length = isinstance(e, ast.Call) and cx.builtin(e) == "len"
+    return is_length or cx.fact(e).is_int
+
+
+def _stored_items(
+    node: ast.Assign, name: str, cut: ast.Slice, items: Sequence[ast.expr], value: ast.expr,
+    cx: Context,
+) -> list[ast.stmt]:
+    """The statements that `list_slice_store` makes of `node`, ``name[cut] = value``."""
+    values = [bind_unless_repeatable(e, "t", cx) for e in items]
+    count: ast.expr | None = ast.Constant(len(items))
+    if isinstance(value, ast.BinOp):
+        same = cx.expr("len(L[CUT])", L=name, CUT=cut)
+        is_same = same_tree(value.right, same)
+        count = None if is_same else bind_unless_repeatable(value.right, "n", cx)
+    length = bind_fresh(cx.expr("len(L)", L=name), "n", cx)
+    start = _place(cut.lower, ast.Constant(0), length, "start", cx)
+    stop = _place(cut.upper, length, length, "stop", cx)
+    step = bind_unless_repeatable(cut.step or ast.Constant(1), "step", cx)
+    given: dict[str, ast.expr] = {"START": start, "STOP": stop, "STEP": step}
+    checks = [cx.expr("STEP <= 0", STEP=step)]
+    if count is not None:
+        places = cx.expr("max((STOP - START + STEP - 1) // STEP, 0)", **given)
+        checks.append(cx.expr("max(COUNT, 0) != PLACES", COUNT=count, PLACES=places))
+    if isinstance(value, ast.BinOp):
+        text = "for I in range(START, STOP, STEP): L[I] = V"
+        lines = cx.code(text, I=cx.fresh("i"), L=name, V=values[0], **given)
+    else:
+        text = "L[START + K * STEP] = V"
+        lines = [
+            s for k, v in enumerate(values)
+            for s in cx.code(text, L=name, K=ast.Constant(k), V=v, START=start, STEP=step)
+        ]
+    return guarded(checks, node, lines, cx)
+
+
+def _place(
+    bound: ast.expr | None, default: ast.expr, length: ast.expr, hint: str, cx: Context
+) -> ast.expr:
+    """A name for the place in a list of that `length` that the `bound` of a slice stands for."""
+    if bound is None:
+        return default
+    value = bind_unless_repeatable(bound, hint, cx)
+    text = "min(max(B + N if B < 0 else B, 0), N)"
+    return bind_fresh(cx.expr(text, B=value, N=length), hint, cx)
+
+
+def _is_number_list(name: str, cx: Context) -> bool:
+    """Whether `name` is a list of numbers, one that this function makes or an argument."""
+    fact = cx.facts.known.get(name)
+    is_flat = fact is not None and fact.rank == 1 and not fact.list_depth
+    kinds = fact.list_type.kinds if fact is not None and fact.list_type is not None else (list,)
+    return is_flat and kinds == (list,) and is_list(ast.Name(name, ast.Load()), cx)
 
 
 def _moved(to: str, name: str, cx: Context) -> list[ast.stmt]:

@@ -17,7 +17,14 @@ from collections.abc import Callable, Iterator
 
 from ..analysis.tuple_types import appended_by, tuple_width
 from ..frontend.ast_names import declared_outer, fresh_name, names_used
-from ..frontend.ast_walk import child_nodes, copy_tree, integer_constant, replace_node, walk_nodes
+from ..frontend.ast_walk import (
+    NodeTransformer,
+    child_nodes,
+    copy_tree,
+    integer_constant,
+    replace_node,
+    walk_nodes,
+)
 from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..frontend.macros.macro_context import expression_from, statements_from
 
@@ -97,7 +104,7 @@ def _items_of_deque(
     return None
 
 
-class _Queue(ast.NodeTransformer):
+class _Queue(NodeTransformer):
     """Rewrites the uses of the deque `name` in the function `tree`. ``first``: the name for the
     index of its first item. ``unhandled``: the occurrences of `name` that no method has rewritten
     so far; if one is left, the deque has a use that a list cannot serve. ``used``: all names of the
@@ -233,7 +240,7 @@ class _Queue(ast.NodeTransformer):
         new = replace_node(node, call, self._expr("Q[FIRST - 1]", call))
         return [*before, new]
 
-    visit_AugAssign = visit_AnnAssign = visit_Return = _simple
+    visit_AugAssign = visit_Return = _simple
 
     def _calls(self, node: ast.AST) -> Iterator[ast.Call]:
         """The calls of ``popleft()`` and ``pop()`` in `node` that are evaluated once."""
@@ -292,4 +299,4 @@ class _Queue(ast.NodeTransformer):
         """Left alone, so that a deque in it has another use."""
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda  # type: ignore[assignment]
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda

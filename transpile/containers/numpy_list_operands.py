@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from loopir.dtypes import dtype_name
+from loopir.process.signal_exceptions import failures
 
 from ..analysis.expression_facts import item_fact
 from ..analysis.liveness import names_read
@@ -244,7 +245,7 @@ def widened_dtype(dtype: str, arguments: Sequence[ast.expr], cx: Context) -> str
         return None
     try:
         dtype_wanted = dtype_name(np.dtype(requested))
-    except TypeError:
+    except failures(TypeError):
         return None
     if not dtype_wanted or not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[dtype_wanted].numpy):
         return None

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..analysis.tuple_types import MAX_TUPLE_ITEMS, appended_items, is_repeatable
 from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import copy_tree, tree_key, walk_nodes
+from ..frontend.ast_walk import NodeTransformer, copy_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.firing_conditions import has_number_tables
 from ..frontend.macros.list_kind import is_list_of_lists
@@ -142,7 +142,7 @@ def _rows_escape(name: str, tree: ast.AST) -> bool:
     way than for items, lengths, swaps of rows, and its return.
     """
     def allowed_uses() -> Iterator[ast.expr]:
-        for n in ast.walk(tree):
+        for n in walk_nodes(tree):
             match n:
                 case ast.Subscript(value=ast.Subscript(value=operand)):
                     yield operand
@@ -157,7 +157,7 @@ def _rows_escape(name: str, tree: ast.AST) -> bool:
                         yield from (e.value for e in (*a, *b) if isinstance(e, ast.Subscript))
 
     allowed = set(allowed_uses())
-    loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name)
+    loads = (n for n in walk_nodes(tree) if isinstance(n, ast.Name) and n.id == name)
     return any(n not in allowed for n in loads if isinstance(n.ctx, ast.Load))
 
 
@@ -285,7 +285,7 @@ def row_lists_to_tuples(tree: ast.FunctionDef) -> ast.FunctionDef:
     return _Tuples(tuple_rows).visit(copy) if tuple_rows else tree
 
 
-class _Tuples(ast.NodeTransformer):
+class _Tuples(NodeTransformer):
     """Replaces the displays of lists in `rows` by tuples."""
 
     def __init__(self, rows: Collection[ast.expr]) -> None:

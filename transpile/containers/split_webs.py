@@ -29,11 +29,14 @@ __all__ = ["split_list_webs"]
 _INNER = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 
 
-def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
+def split_list_webs(
+    tree: ast.FunctionDef, env: Env, last_names: dict[str, str] | None = None
+) -> ast.FunctionDef:
     """A copy of `tree` in which a name is split into two that first stands for a list, and later
     for an array made of that list, or first for a list that is an argument, and later for anything
     else; `tree` itself where there is none. Only statements of the function's own block are
-    considered.
+    considered. A list that is a member of an argument counts as one (``self_v = self.v``).
+    ``last_names`` gets the name that each of these has at the end.
 
         v = [1.0, s]              v = [1.0, s]
         v = np.array(v)     →     _v = np.array(v)
@@ -49,6 +52,7 @@ def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     inner |= declared_outer(tree)
     arguments = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg) and isinstance(
         env.type(ast.Name(a.arg, ast.Load())), ListType)}
+    last_names = {} if last_names is None else last_names
     lists = {*arguments}
     copy, used_names = tree, names_used(tree)
     for k in range(len(tree.body)):
@@ -56,8 +60,10 @@ def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         bound_to = (b for n in walk_nodes(s) for b in binding_pairs(n))
         lists |= {t.id for t, e in bound_to if isinstance(t, ast.Name) and _is_list(e, env)}
         webs = {*_array_webs(s, env)} & lists | {*_rebound(s)} & arguments
+        arguments |= {*_list_members(s, env)}
         for name in sorted(webs - inner):
             used_names.add(new_name := fresh_name(f"_{name}", used_names))
+            last_names[name] = new_name
             copy = copy_tree(copy) if copy is tree else copy
             s = copy.body[k]
             for n in walk_nodes(s):
@@ -82,6 +88,14 @@ def _rebound(s: ast.stmt) -> Iterator[str]:
     if isinstance(s, ast.Assign):
         within = bound_names(s.value)
         yield from (name for name in bound_names(*s.targets) if name not in within)
+
+
+def _list_members(s: ast.stmt, env: Env) -> Iterator[str]:
+    """The name that `s` binds to a list that is a member of an argument."""
+    match s:
+        case ast.Assign([ast.Name(id=name)], (ast.Attribute() | ast.Subscript()) as member):
+            if isinstance(env.type(member), ListType):
+                yield name
 
 
 def _array_webs(s: ast.stmt, env: Env) -> Iterator[str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..analysis.flow_facts import record_facts
 from ..frontend.ast_names import binding_pairs, bound_names, rename_names
-from ..frontend.ast_walk import copy_tree, walk_nodes
+from ..frontend.ast_walk import NodeTransformer, child_nodes, copy_tree, walk_nodes
 from ..frontend.defining_modules import is_of_math
 from ..frontend.macros.list_kind import is_list_of_lists
 from ..frontend.macros.macro_context import Context
@@ -49,13 +49,13 @@ def columns_of_rows(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     if not isinstance(node, _COMPREHENSIONS) or not cx.is_builtin("len", "range"):
         return None
-    clauses = [g for n in ast.walk(node) if isinstance(n, _COMPREHENSIONS) for g in n.generators]
+    clauses = [g for n in walk_nodes(node) if isinstance(n, _COMPREHENSIONS) for g in n.generators]
     if not any(isinstance(g.iter, ast.Call) for g in clauses):
         return None
     variables = bound_names(*(g.target for g in clauses))
     replacement = copy_tree(node)
     counts: list[ast.stmt] = []
-    for n in [*ast.walk(replacement)]:
+    for n in [*walk_nodes(replacement)]:
         for k, g in enumerate(n.generators if isinstance(n, _COMPREHENSIONS) else ()):
             rows = _zipped_rows(g.iter, cx)
             if rows is None or rows.id in variables or not isinstance(g.target, ast.Name):
@@ -141,9 +141,9 @@ def _is_read_elsewhere(name: str, tree: ast.AST) -> bool:
     """Whether `name` is read in `tree` other than in the bodies of loops that bind it."""
     if isinstance(tree, ast.Name):
         return tree.id == name and isinstance(tree.ctx, ast.Load)
-    parts = ast.iter_child_nodes(tree)
+    parts = child_nodes(tree)
     if isinstance(tree, ast.For) and name in bound_names(tree.target):
-        parts = iter((tree.iter, *tree.orelse))
+        parts = [tree.iter, *tree.orelse]
     return any(_is_read_elsewhere(name, part) for part in parts)
 
 
@@ -220,7 +220,7 @@ _PURE = _SAME_FOR_LISTS | {
 _C = TypeVar("_C", bound=ast.ListComp | ast.GeneratorExp)
 
 
-class _Column(ast.NodeTransformer):
+class _Column(NodeTransformer):
     """Replaces uses of a column, by its `name`, by items of the `rows`, in the column ``index`` of
     ``count``. ``escapes`` tells whether the name is used in another way.
     """

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from .ast_walk import child_nodes, copy_tree, walk_nodes
+from .ast_walk import NodeTransformer, child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "COMPREHENSIONS", "binding_pairs", "bound_names", "name_bindings", "values_bound_to",
@@ -79,14 +79,8 @@ def binding_pairs(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def name_bindings(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """The pairs of `binding_pairs` whose target is a name; also of an annotated assignment, not of
-    ``+=``.
-    """
-    match n:
-        case ast.AnnAssign(ast.Name() as to, _, ast.expr() as value):
-            yield to, value
-        case _:
-            yield from ((t, e) for t, e in binding_pairs(n) if isinstance(t, ast.Name))
+    """The pairs of `binding_pairs` whose target is a name."""
+    return ((t, e) for t, e in binding_pairs(n) if isinstance(t, ast.Name))
 
 
 def values_bound_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
@@ -165,13 +159,13 @@ def names_bound_by(node: ast.AST) -> Iterable[str]:
     return ()
 
 
-def declared_outer(function: ast.FunctionDef) -> set[str]:
+def declared_outer(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """The names that `function` declares global or nonlocal."""
     nodes = (n for s in function.body for n in _nodes_in_scope(s))
     return {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
 
 
-def local_names(function: ast.FunctionDef | ast.Lambda) -> set[str]:
+def local_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
     """The names that are local to `function`: its parameters, and all that it binds and does not
     declare global or nonlocal.
     """
@@ -191,7 +185,7 @@ def rename_names(node: _Node, names: Mapping[str, str | ast.expr]) -> _Node:
     return _Rename(names).visit(copy_tree(node))  # type: ignore[no-any-return]
 
 
-class _Rename(ast.NodeTransformer):
+class _Rename(NodeTransformer):
     """The transformation of `rename_names`, in place."""
 
     def __init__(self, names: Mapping[str, str | ast.expr]) -> None:

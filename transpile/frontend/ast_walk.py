@@ -1,16 +1,20 @@
-"""AST traversal, copying, comparison: ``ast.walk`` and ``copy.deepcopy``, several times faster."""
+"""AST traversal, copying, comparison: ``ast.walk`` and ``copy.deepcopy``, several times faster.
+
+The walks of ``ast`` pass over a field if reading it raises AttributeError, which a signal handler
+may have raised (`loopir.process.signal_exceptions`). So the compiler uses none of them.
+"""
 from __future__ import annotations
 
 import ast
-from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
-    "all_blocks", "breaks_of_loop", "child_blocks", "child_nodes", "comprehension_results",
-    "contains_walrus", "copy_tree", "display_leaves", "fields_with_children", "integer_constant",
-    "is_name", "is_none", "is_suspending", "replace_node", "same_tree", "subscript_items",
-    "tree_key", "truth_operands", "walk_nodes", "walk_statements",
+    "NodeTransformer", "all_blocks", "breaks_of_loop", "child_blocks", "child_nodes",
+    "comprehension_results", "contains_walrus", "copy_tree", "display_leaves",
+    "fields_with_children", "integer_constant", "is_name", "is_none", "is_suspending",
+    "replace_node", "same_tree", "subscript_items", "tree_key", "truth_operands", "walk_nodes",
+    "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -39,10 +43,11 @@ def fields_with_children(node: ast.AST) -> Iterator[tuple[str, object]]:
 
 
 def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
-    """`nodes` and all their descendants in no particular order, without contexts and operators."""
+    """`nodes` and all their descendants breadth first, without contexts and operators. The children
+    of a node are looked up after it was yielded.
+    """
     waiting = list(nodes)
-    while waiting:
-        n = waiting.pop()
+    for n in waiting:
         yield n
         if fields := _FIELDS[type(n)]:  # as `child_nodes`, without a call for each node
             values = n.__dict__
@@ -73,12 +78,11 @@ def all_blocks(s: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """`tree` and all statements in its blocks (`child_blocks`), breadth first, as ``ast.walk``
-    finds them; not those in handlers of a ``try`` and cases of a ``match``.
+    """`tree` and all statements in its blocks (`child_blocks`), breadth first; not those in
+    handlers of a ``try`` and cases of a ``match``.
     """
-    waiting = deque([tree])
-    while waiting:
-        n = waiting.popleft()
+    waiting = [tree]
+    for n in waiting:
         yield n
         for block in child_blocks(n):
             waiting += block
@@ -95,6 +99,36 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+class NodeTransformer:
+    """As ``ast.NodeTransformer``, faster: a subclass has methods ``visit_CLASS`` that return what
+    replaces a node, in place: a node, a list of statements, or None. Contexts and operators are not
+    visited.
+    """
+
+    def visit(self, node: ast.AST) -> Any:
+        """What replaces `node`: by the method of its class, else by `generic_visit`."""
+        method = getattr(self, f"visit_{type(node).__name__}", None)
+        return self.generic_visit(node) if method is None else method(node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """`node` itself, its children replaced."""
+        values = node.__dict__
+        for field in _FIELDS[type(node)]:
+            value = values.get(field)
+            if type(value) is list:
+                new: list[Any] = []
+                for item in value:
+                    replacement = self.visit(item) if isinstance(item, ast.AST) else item
+                    if type(replacement) is list:
+                        new += replacement
+                    elif replacement is not None or item is None:
+                        new.append(replacement)
+                value[:] = new
+            elif isinstance(value, ast.AST):
+                values[field] = self.visit(value)
+        return node
 
 
 def breaks_of_loop(body: Iterable[ast.stmt]) -> Iterator[ast.Break]:
@@ -230,7 +264,7 @@ def replace_node(tree: _Tree, old: ast.AST, new: ast.AST) -> _Tree:
     return replaced
 
 
-class _NodeReplacer(ast.NodeTransformer):
+class _NodeReplacer(NodeTransformer):
     """See `replace_node`."""
 
     def __init__(self, old: ast.AST, new: ast.AST) -> None:

@@ -15,6 +15,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
+from loopir.process.signal_exceptions import failures
+
+from .core_nodes import copy_location, fix_missing_locations
 from .suppress_warnings import suppress_warnings
 
 __all__ = ["FUTURE", "without_annotations", "compiles_to", "is_lambda", "nested_codes"]
@@ -58,12 +61,12 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
         # so that the name of the def itself is no local (a cell, if it is recursive) of the
         # function around
         body.insert(0, ast.Global([name]))
-    module = ast.fix_missing_locations(ast.Module([_function("_", free, body)], []))
+    module = fix_missing_locations(ast.Module([_function("_", free, body)], []))
     flags = code.co_flags & FUTURE
     try:
         with suppress_warnings():
             compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
-    except (SyntaxError, ValueError):
+    except failures(SyntaxError, ValueError):
         return False
     return any(_same(c, code) for c in nested_codes(compiled) if c.co_name == code.co_name)
 
@@ -75,14 +78,14 @@ def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
     """
     code = fn.__code__
     body: list[ast.stmt] = [
-        ast.Expr(ast.copy_location(ast.Lambda(_plain_arguments(tree.args), tree.body), tree))
+        ast.Expr(copy_location(ast.Lambda(_plain_arguments(tree.args), tree.body), tree))
     ]
-    module = ast.fix_missing_locations(ast.Module([_function("_", code.co_freevars, body)], []))
+    module = fix_missing_locations(ast.Module([_function("_", code.co_freevars, body)], []))
     flags = code.co_flags & FUTURE
     try:
         with suppress_warnings():
             compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
-    except (SyntaxError, ValueError):
+    except failures(SyntaxError, ValueError):
         return False
     outermost = next(c for c in nested_codes(compiled) if c.co_name == code.co_name)
     return _same(outermost, code)
@@ -93,7 +96,7 @@ def without_annotations(tree: ast.FunctionDef) -> ast.FunctionDef:
     fields = {f: getattr(tree, f) for f in tree._fields} | {"decorator_list": [], "returns": None}
     node = ast.FunctionDef(**fields)
     node.args = _plain_arguments(tree.args)
-    return ast.copy_location(node, tree)
+    return copy_location(node, tree)
 
 
 def _plain_arguments(a: ast.arguments) -> ast.arguments:

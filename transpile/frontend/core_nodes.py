@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from loopir.lazy_dataclass import record, replace
 
 from ..diagnostics import InlinedAt, Rejection
-from .ast_walk import child_nodes, copy_tree, walk_nodes
+from .ast_walk import NodeTransformer, child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "NUMPY_NAME", "CORE_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
@@ -348,7 +348,7 @@ def _plus(e: ast.expr, k: int) -> ast.expr:
     return ast.BinOp(e, ast.Add(), ast.Constant(k)) if k else e
 
 
-class _PlainNodes(ast.NodeTransformer):
+class _PlainNodes(NodeTransformer):
     """Replaces each added node by Python that means the same."""
 
     def visit_ReplayIf(self, node: ReplayIf) -> ast.If:
@@ -414,7 +414,7 @@ def _replaced(tree: _Tree, transformer: type[_PlainNodes]) -> _Tree:
     if not any(isinstance(n, _ADDED) for n in walk_nodes(tree)):
         return tree
     plain: _Tree = transformer().visit(copy_tree(tree))
-    return ast.fix_missing_locations(plain)
+    return fix_missing_locations(plain)
 
 
 def is_plain_break(s: ast.stmt) -> bool:

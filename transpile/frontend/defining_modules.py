@@ -19,11 +19,13 @@ from targets.file_kinds import real_path
 __all__ = [
     "OUR_PACKAGES", "is_builtin", "is_defined_in", "is_installed", "is_native",
     "is_numpy_function", "is_numpy_random", "is_numpys", "is_of_math", "is_python_class",
-    "is_standard", "is_statement_class", "module_of", "package_of",
+    "is_stand_in", "is_standard", "is_statement_class", "module_of", "package_of",
 ]
 
 OUR_PACKAGES = ("transpile", "loopir", "targets")
 """The packages of this project: installed or not, they are none of the user's."""
+
+_STAND_INS = ("transpile.frontend.inline.library_functions", "transpile.random_numbers")
 
 _HEAP_TYPE_FLAG = 1 << 9
 """``Py_TPFLAGS_HEAPTYPE``: set for classes that a ``class`` statement makes."""
@@ -80,6 +82,14 @@ def is_builtin(value: object) -> bool:
 def is_of_math(value: object) -> bool:
     """Whether `value` is a function of the module ``math``."""
     return module_of(value) == math.__name__
+
+
+def is_stand_in(function: object) -> bool:
+    """Whether `function` is one of ours that is inlined in place of a native one: it draws random
+    numbers, or is a library function, or a helper of these. Nobody rebinds their globals, so that
+    they need no guards.
+    """
+    return any(is_defined_in(function, module) for module in _STAND_INS)
 
 
 def is_standard(value: object) -> bool:

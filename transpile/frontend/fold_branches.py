@@ -15,15 +15,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 
 from ..host_nodes import HostExpr, HostName, from_ast
 from .ast_names import bound_names
-from .ast_walk import child_blocks, child_nodes, copy_tree, walk_nodes
+from .ast_walk import NodeTransformer, child_blocks, child_nodes, copy_tree, walk_nodes
 from .core_nodes import copy_location, fix_missing_locations
 
 __all__ = [
-    "fold_branches", "constant_of", "literal_source", "rank_key", "LessThan", "renamed_fact",
-    "less_than", "drop_excluded_branches", "unrolled_loop", "with_displays",
+    "fold_branches", "constant_of", "display_of_range", "literal_source", "rank_key", "LessThan",
+    "renamed_fact", "less_than", "drop_excluded_branches", "unrolled_loop", "with_displays",
     "yields_surely",
 ]
 
@@ -52,7 +53,7 @@ def constant_of(e: ast.expr, constants: Constants) -> ast.Constant | None:
     """
     try:
         value = _evaluate(e, constants)
-    except (_NotConstant, TypeError, ZeroDivisionError):
+    except failures(_NotConstant, TypeError, ZeroDivisionError):
         return None
     return copy_location(ast.Constant(value), e) if _is_foldable(value) else None
 
@@ -138,7 +139,7 @@ def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.s
     return _FoldBranches(constants, outer).block(block)
 
 
-class _FoldBranches(ast.NodeTransformer):
+class _FoldBranches(NodeTransformer):
     """Constant propagation in one pass over the statements. ``constants`` has what is known before
     the statement at hand. ``outer``: names that are never known.
     """
@@ -266,8 +267,8 @@ class _FoldBranches(ast.NodeTransformer):
 
 # -- loops over constants
 
-MAX_NODES = 600
-"""The maximal number of nodes of the unrolled code."""
+MAX_NODES = 350
+"""The maximal number of nodes of the unrolled code, without contexts and operators."""
 
 _LONGEST_DISPLAY = 32
 """How many items of a range `with_displays` makes a display of."""
@@ -339,13 +340,13 @@ def _is_unrollable(s: ast.stmt) -> bool:
         case ast.If():
             return all(map(_is_unrollable, (*s.body, *s.orelse)))
         case _:
-            return isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Pass)
+            return isinstance(s, ast.Assign | ast.AugAssign | ast.Expr | ast.Pass)
 
 
 def _size(s: ast.AST) -> int:
     """The number of nodes of `s` with its loops over constants unrolled."""
     times = len(_constants_of(s)) if isinstance(s, ast.For) else 0
-    return max(1, times) * (1 + sum(map(_size, ast.iter_child_nodes(s))))
+    return max(1, times) * (1 + sum(map(_size, child_nodes(s))))
 
 
 def _bindings(target: ast.expr, item: ast.expr) -> Constants:
@@ -385,12 +386,12 @@ def with_displays(
     """
     return [
         copy_location(ast.comprehension(g.target, display, g.ifs, g.is_async), g)
-        if is_range(g.iter) and (display := _display_of_range(g.iter)) else g
+        if is_range(g.iter) and (display := display_of_range(g.iter)) else g
         for g in generators
     ]
 
 
-def _display_of_range(e: ast.expr) -> ast.Tuple | None:
+def display_of_range(e: ast.expr) -> ast.Tuple | None:
     """The tuple display of the ints of ``range(…)`` with constant arguments, if they are at least
     one and at most `_LONGEST_DISPLAY`; else None.
     """

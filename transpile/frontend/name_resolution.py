@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 
 from .. import core_functions
 from .core_nodes import CORE_NAME, NUMPY_NAME
@@ -75,7 +76,7 @@ class Scope:
         if name in self.cells:
             try:
                 return NameScope.CLOSURE, self.cells[name].cell_contents
-            except ValueError:  # a cell not filled yet
+            except failures(ValueError):  # a cell not filled yet
                 return NameScope.UNBOUND, None
         if name in self.globals:
             return NameScope.GLOBAL, self.globals[name]

@@ -31,7 +31,16 @@ from ..analysis.access_paths import (
     read_after_store,
 )
 from ..types.type_env import Env
-from ..types.value_types import ArgType, ArrayType, Key, ListType, ObjectType, Opaque, ScalarType
+from ..types.value_types import (
+    ArgType,
+    ArrayType,
+    Constant,
+    Key,
+    ListType,
+    ObjectType,
+    Opaque,
+    ScalarType,
+)
 from .ast_names import (
     COMPREHENSIONS,
     bound_names,
@@ -39,7 +48,7 @@ from .ast_names import (
     names_bound_once,
     names_used,
 )
-from .ast_walk import copy_tree
+from .ast_walk import NodeTransformer, copy_tree, walk_nodes
 from .core_nodes import ReplayIf, copy_location, source_text
 from .defining_modules import is_native, is_numpy_function, is_python_class
 from .refusal import refuse
@@ -55,6 +64,13 @@ _COMPARISONS_OF_ITEMS = ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE
 
 AttributeStores = Mapping[tuple[str, str], str]
 """(parameter, attribute) -> the local name that has the attribute's value at the end."""
+
+
+_VALUES_OF_LOCALS = (ArrayType, ScalarType)
+"""The types of attributes whose values local names can have."""
+
+_WITHOUT_MEMBERS = (Constant, ListType, Opaque)
+"""Types of other attributes, no member of which is read by a name of its own."""
 
 
 def promotable_attributes(
@@ -76,16 +92,16 @@ def promotable_attributes(
     - an attribute of anything but a parameter is set, or one is deleted;
     - there is an inner function, or another expression with an attribute of that name (``g.n``):
       both may read the attribute of the parameter's object;
-    - the value of one is neither a number nor an array;
-    - the class has a value of that name, too, and not every path sets the attribute: the store at
-      the end would give it to an object that has none;
+    - the value of one is neither a number nor an array, or the class has a value of that name, too.
+      But if every path sets the attribute, it may have a class's value, or be None or such
+      (`_WITHOUT_MEMBERS`): nothing needs that, and the store at the end adds no attribute;
     - another parameter, or an object in one, has the same class: it may be the same object;
     - a comprehension binds an attribute.
 
     ``objects``: the types of the parameters that are objects, tuples or dicts.
     """
     stores = set[tuple[str, str]]()
-    for node in ast.walk(tree):
+    for node in walk_nodes(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Store()) if (
                 name in objects and is_settable(objects[name].kind, attr)
@@ -97,20 +113,21 @@ def promotable_attributes(
                 return frozenset()  # when called, it may read the attribute
     # In another expression with an attribute of that name, as `g.n`, `g` could be the same object.
     names = {attr for _, attr in stores}
-    for node in ast.walk(tree):
+    for node in walk_nodes(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in objects:
                 pass
             case ast.Attribute(attr=attr) if attr in names:
                 return frozenset()
     # Only numbers and arrays are values of local names. (None: the object has no such attribute.)
-    types = {objects[name].part(attr) for name, attr in stores} - {None}
-    if not all(isinstance(ty, (ArrayType, ScalarType)) for ty in types):
-        return frozenset()
     # Where the instance has none and the class does, the store at the end would give it one.
-    with_default = (s for s in stores if _has_class_value(objects[s[0]].kind, s[1]))
-    if not all(_is_set_on_every_path(tree, *s) for s in with_default):
-        return frozenset()
+    for name, attr in stores:
+        ty = objects[name].part(attr)
+        if ty is not None and not isinstance(ty, (*_VALUES_OF_LOCALS, *_WITHOUT_MEMBERS)):
+            return frozenset()
+        is_used = isinstance(ty, _WITHOUT_MEMBERS) or _has_class_value(objects[name].kind, attr)
+        if is_used and not _is_set_on_every_path(tree, name, attr):
+            return frozenset()
     # Two arguments of one class may be one object.
     classes = [kind for ty in objects.values() for kind in _classes(ty)]
     distinct = all(classes.count(objects[name].kind) == 1 for name, _ in stores)
@@ -132,12 +149,12 @@ def _is_set_on_every_path(tree: ast.FunctionDef, name: str, attr: str) -> bool:
     """Whether `tree` sets ``name.attr`` on every path: at its top level, before any return."""
     for s in tree.body:
         targets = s.targets if isinstance(s, ast.Assign) else [getattr(s, "target", None)]
-        if isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            nodes = [n for target in targets if target for n in ast.walk(target)]
+        if isinstance(s, (ast.Assign, ast.AugAssign)):
+            nodes = [n for target in targets if target for n in walk_nodes(target)]
             attributes = (n for n in nodes if isinstance(n, ast.Attribute))
             if any(access_path(n) == (name, (attr,)) for n in attributes):
                 return True
-        if any(isinstance(n, ast.Return) for n in ast.walk(s)):
+        if any(isinstance(n, ast.Return) for n in walk_nodes(s)):
             return False
     return False
 
@@ -152,7 +169,7 @@ def _classes(ty: ObjectType) -> Iterator[type]:
 
 def _in_comprehensions(tree: ast.FunctionDef, stores: set[tuple[str, str]]) -> bool:
     """Whether there are ``stores``, and a comprehension of `tree` binds an attribute."""
-    inner = (n for c in ast.walk(tree) if isinstance(c, COMPREHENSIONS) for n in ast.walk(c))
+    inner = (n for c in walk_nodes(tree) if isinstance(c, COMPREHENSIONS) for n in walk_nodes(c))
     targets = (n for n in inner if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
     return bool(stores) and any(targets)
 
@@ -177,7 +194,7 @@ def _store(place: tuple[str, str], name: str, at: ast.AST) -> ast.stmt:
     """``parameter.attribute = name``, at the position of `at`; ``place``: parameter, attribute."""
     target = ast.Attribute(ast.Name(place[0], ast.Load()), place[1], ast.Store())
     line = ast.Assign([target], ast.Name(name, ast.Load()))
-    for node in ast.walk(line):
+    for node in walk_nodes(line):
         copy_location(node, at)
     return line
 
@@ -221,8 +238,7 @@ def replace_object_reads(
 
     A tuple as a whole becomes a display of its items, where these alone matter: where it is
     unpacked, iterated over, compared, a subscript, or an argument of a builtin or a NumPy function.
-    An argument that the
-    function rebinds is left alone, since its members change with it.
+    An argument that the function rebinds is left alone, since its members change with it.
 
     Attributes that the function sets (`promotable_attributes`) are bound to local names, too. Where
     that is not possible, raises Refused for a read after a store (`read_after_store`). The
@@ -233,7 +249,7 @@ def replace_object_reads(
     so all members of the objects that such code may use (`_passed_on`) get one now. None if there
     are no such objects, and for a function that sets attributes.
     """
-    parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
     objects = {n: ty for n, ty in types.items() if isinstance(ty, ObjectType)}
     tree = _without_none_defaults(tree, objects)
@@ -252,7 +268,7 @@ def replace_object_reads(
         replacer.name_members(ast.Name(name, ast.Load()))
     replacer.is_complete = True
     for line in replacer.bindings:
-        for node in ast.walk(line):
+        for node in walk_nodes(line):
             copy_location(node, tree.body[0])
     new.body = [*replacer.bindings, *new.body]
     stores = {
@@ -269,11 +285,11 @@ def _passed_on(tree: ast.FunctionDef, objects: Mapping[str, ObjectType], env: En
     both; all objects, if one calls a local function.
     """
     later = (
-        n for n in ast.walk(tree)
+        n for n in walk_nodes(tree)
         if isinstance(n, COMPREHENSIONS)
         or (isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Subscript))
     )
-    nodes = [n for part in later for n in ast.walk(part)]
+    nodes = [n for part in later for n in walk_nodes(part)]
     called = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
     if any(env.resolve(f) is None for f in called):
         return {*objects}
@@ -295,7 +311,7 @@ def _replacer_of_inlined(replacer: _ReplaceMembers) -> MemberReplacer:
     """
 
     def replaced(tree: _Tree, /) -> _Tree:
-        attributes = (n for n in ast.walk(tree) if isinstance(n, ast.Attribute))
+        attributes = (n for n in walk_nodes(tree) if isinstance(n, ast.Attribute))
         if any(not isinstance(n.ctx, ast.Load) for n in attributes):
             return tree
         new: _Tree = replacer.visit(copy_tree(tree))
@@ -350,7 +366,7 @@ def _is_constant(e: ast.expr) -> bool:
     return isinstance(e.operand if isinstance(e, ast.UnaryOp) else e, ast.Constant)
 
 
-class _ReplaceAliases(ast.NodeTransformer):
+class _ReplaceAliases(NodeTransformer):
     """Replaces each read of an alias by the expression that it stands for (``aliases``)."""
 
     def __init__(self, aliases: Mapping[str, ast.expr]) -> None:
@@ -362,7 +378,7 @@ class _ReplaceAliases(ast.NodeTransformer):
         return node if value is None else copy_location(copy_tree(value), node)
 
 
-class _ReplaceMembers(ast.NodeTransformer):
+class _ReplaceMembers(NodeTransformer):
     """The transformation of `replace_object_reads`; collects the local names in ``names``, and in
     ``bindings`` the statements that bind them at the start.
 
@@ -398,11 +414,11 @@ class _ReplaceMembers(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """A promoted attribute, read or stored, becomes its local name, which is bound at the start
-        only if the object has the attribute then; of the others only reads are replaced.
+        only if the object has such a value then; of the others only reads are replaced.
         """
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.promoted:
-                is_set_before = self._type(node) is not None
+                is_set_before = isinstance(self._type(node), (*_VALUES_OF_LOCALS, ListType))
                 load = copy_tree(ast.Attribute(node.value, attr, ast.Load()))
                 local = self._local_name(node, (name, (attr,)), load if is_set_before else None)
                 assert isinstance(local, ast.Name)
@@ -541,9 +557,9 @@ class _ReplaceMembers(ast.NodeTransformer):
         return copy_location(ast.Tuple(items, ast.Load()), node)
 
     def _member_name(self, node: ast.expr) -> ast.expr | None:
-        """The local name for the member that `node` reads, if that is an array or scalar."""
+        """The local name for the member that `node` reads, if that is an array, scalar or list."""
         ty, path = self._type(node), access_path(node)
-        if ty is None or path is None or isinstance(ty, (ListType, ObjectType, Opaque)):
+        if ty is None or path is None or isinstance(ty, (ObjectType, Opaque)):
             return None
         name, keys = self._canonical_path(path)
         if self.is_complete and (name, keys) not in self.names:

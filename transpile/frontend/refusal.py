@@ -31,7 +31,8 @@ class UnknownListLength(Refused):
 
 
 def refuse(
-    code: str, message: str, node: ast.AST | None, *, help: str | None = None
+    code: str, message: str, node: ast.AST | None, *, help: str | None = None,
+    note: str | None = None,
 ) -> NoReturn:
     """Leave code to Python: raise Refused with a rejection of that code and message, at the place
     of `node`. Macros and lowering call this where they have no faithful translation::
@@ -43,6 +44,7 @@ def refuse(
     - ``message``: one lower-case sentence, names of the program in backquotes; they are translated
       to the user's names later (`UserTerms`).
     - ``help``: what to do about it; None: the help of the code (`with_help`).
+    - ``note``: a fact that helps to find the cause.
 
     Lowering may stumble over a node for which a macro knew the reason better, and has noted it
     (`note_obstacle`): then that is the rejection.
@@ -50,9 +52,9 @@ def refuse(
     Who catches it: the boundary of a region, or the dispatcher (`rejection_of`).
     """
     if node is None:
-        raise Refused(Rejection(code, message, None, help=help), None)
+        raise Refused(Rejection(code, message, None, note=note, help=help), None)
     noted = obstacle(node) if family_of(code) == "LOWER" else None
-    rejection = noted or Rejection(code, message, span_of(node), help=help)
+    rejection = noted or Rejection(code, message, span_of(node), note=note, help=help)
     raise Refused(rejection, inlined_at(node))
 
 

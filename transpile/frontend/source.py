@@ -16,16 +16,16 @@ import tokenize
 import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
+from loopir.process.signal_exceptions import failures, suppress_failures
 from targets.file_kinds import is_file
 
 from ..diagnostics import Refused, Rejection
-from .ast_names import generator_yield
-from .ast_walk import copy_tree
+from .ast_names import generator_yield, local_names
+from .ast_walk import child_blocks, child_nodes, copy_tree, walk_nodes
 from .bytecode_check import compiles_to
 from .suppress_warnings import suppress_warnings
 
@@ -157,7 +157,7 @@ def read_source(fn: Callable[..., Any]) -> Source:
     tree = _definition_at(lines, code)
     try:
         is_source = tree is not None and compiles_to(tree, fn)
-    except ValueError:  # from `dis`, since Python does not print such an int
+    except failures(ValueError):  # from `dis`, since Python does not print such an int
         message = f"`{fn.__name__}` has an int of thousands of digits"
         help = "make the int outside of the function, and pass what is computed from it"
         raise Refused(Rejection("LOWER_TYPE", message, help=help)) from None
@@ -187,7 +187,7 @@ def lines_of(fn: types.FunctionType) -> list[str]:
     size, changed, lines, _ = _cached_lines(path)
     if size is not None and changed is None:  # from no file
         return lines
-    with suppress(PermissionError):
+    with suppress_failures(PermissionError):
         if is_file(path):
             status = os.stat(path)
             if (size, changed) != (status.st_size, status.st_mtime):
@@ -210,7 +210,7 @@ def _read_lines(path: str) -> list[str]:
     """The lines of a Python file, each of which ends with a newline; empty if it is not in the
     encoding that it declares. Raises OSError.
     """
-    with suppress(SyntaxError, UnicodeDecodeError), tokenize.open(path) as file:
+    with suppress_failures(SyntaxError, UnicodeDecodeError), tokenize.open(path) as file:
         return [line if line.endswith("\n") else line + "\n" for line in file]
     return []
 
@@ -225,17 +225,20 @@ def _text_of_lambda(fn: types.FunctionType) -> str | None:
     try:
         with suppress_warnings():
             module = ast.parse("".join(lines))
-    except (SyntaxError, ValueError):
+    except failures(SyntaxError, ValueError):
         return None
     found = [
-        n for n in ast.walk(module) if isinstance(n, ast.Lambda)
+        n for n in walk_nodes(module) if isinstance(n, ast.Lambda)
         and n.lineno == n.end_lineno == code.co_firstlineno
     ]
     if len(found) > 1 and sys.version_info >= (3, 11):
         places = [(start, end) for _, _, start, end in code.co_positions() if start and end]
         body = min((p[0] for p in places), default=0), max((p[1] for p in places), default=0)
         found = [n for n in found if (n.body.col_offset, n.body.end_col_offset) == body]
-    return ast.get_source_segment("".join(lines), found[0]) if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    (it,) = found
+    return lines[it.lineno - 1].encode()[it.col_offset : it.end_col_offset].decode()
 
 
 def read_text(text: str, name: str, path: str) -> Source:
@@ -257,7 +260,7 @@ def read_functions(text: str, path: str) -> tuple[Source, ...]:
     try:
         with suppress_warnings():
             module = ast.parse(text, path)
-    except (SyntaxError, ValueError) as e:
+    except failures(SyntaxError, ValueError) as e:
         raise _unparsable(e, path) from None
     lines = tuple(text.splitlines())
     return tuple(_source(f, q, path, lines) for f, q in _functions(module, ""))
@@ -286,15 +289,49 @@ def _source(
     lines: tuple[str, ...],
     fn: Callable[..., Any] | None = None,
 ) -> Source:
-    """The source record of `tree`, from which the decorators are removed."""
+    """The source record of `tree`, from which the decorators are removed, and the annotations of
+    local variables.
+    """
     line = _first_line(tree)
     decorators, tree.decorator_list = tuple(tree.decorator_list), []
+    _drop_annotations(tree)
     return Source(tree.name, qualname, path, line, lines, tree, decorators, fn)
+
+
+def _drop_annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Makes ``s: float = 0.0`` in `function` ``s = 0.0``, and removes ``s: float``, in place:
+    Python evaluates no annotation in a function. Those in a class stay. So does one without a value
+    where nothing else makes the name local: to read the name raises then, and reads no global.
+    """
+    declared = [*_take_annotations(function)]
+    local = local_names(function)
+    for block, k, s in declared:
+        if isinstance(s.target, ast.Name) and s.target.id not in local:
+            block[k] = s
+
+
+def _take_annotations(node: ast.AST) -> Iterator[tuple[list[ast.stmt], int, ast.AnnAssign]]:
+    """Removes the annotations in `node`. Yields those of names without a value, each with its place
+    in a block, where a ``pass`` stands for it.
+    """
+    for block in child_blocks(node):
+        for k, s in enumerate(block):
+            match s:
+                case ast.AnnAssign(target=target, value=ast.expr() as value):
+                    block[k] = ast.copy_location(ast.Assign([target], value), s)
+                case ast.AnnAssign(target=ast.Name()):
+                    block[k] = ast.copy_location(ast.Pass(), s)
+                    yield block, k, s
+    for child in child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            _drop_annotations(child)
+        elif not isinstance(child, (ast.ClassDef, ast.expr)):
+            yield from _take_annotations(child)
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.FunctionDef, str]]:
     """Each function in `node` with its qualified name, which begins with `prefix`."""
-    for child in ast.iter_child_nodes(node):
+    for child in child_nodes(node):
         match child:
             case ast.FunctionDef(name=name):
                 yield child, prefix + name
@@ -315,11 +352,11 @@ def _definition_at(lines: Sequence[str], code: types.CodeType) -> ast.FunctionDe
         # an indented def is parsed inside an ``if``, so that its columns are those of the file
         indented = block[:1] != [] and block[0][:1].isspace()
         with suppress_warnings():
-            module = ast.parse("".join(["if 1:\n"] * indented + block))
-    except (SyntaxError, ValueError, tokenize.TokenError):
+            before = "\n" * (first - 1 - indented) + "if 1:\n" * indented
+            module = ast.parse(before + "".join(block))
+    except failures(SyntaxError, ValueError, tokenize.TokenError):
         return None
-    ast.increment_lineno(module, first - 1 - indented)
-    nodes = (n for n in ast.walk(module) if isinstance(n, ast.FunctionDef))
+    nodes = (n for n in walk_nodes(module) if isinstance(n, ast.FunctionDef))
     tree = next((n for n in nodes if n.name == code.co_name), None)
     return tree if tree is not None and _first_line(tree) == first else None
 

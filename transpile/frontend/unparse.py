@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 
-from targets.build.build_errors import failures
+from loopir.process.signal_exceptions import failures
 
 from .ast_walk import same_tree
 from .core_nodes import with_plain_nodes
@@ -39,5 +39,5 @@ def _same(text: str, other: str) -> bool:
     """Whether two texts parse to the same tree."""
     try:
         return same_tree(ast.parse(text), ast.parse(other))
-    except SyntaxError:
+    except failures(SyntaxError):
         return False

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from loopir.lazy_dataclass import replace
+from loopir.process.signal_exceptions import failures
 
 from ..diagnostics import Refused
 from ..numpy.function_table import STATIC_PARAMETERS, function_row
@@ -176,7 +177,7 @@ class _SpecializedParameters:
         row = function_row(callee)
         try:
             names = [*inspect.signature(callee).parameters]
-        except (TypeError, ValueError):
+        except failures(TypeError, ValueError):
             names = []
         static = row.static.split() if row is not None else ()
         return names[bool(method):], STATIC_PARAMETERS.union(static)

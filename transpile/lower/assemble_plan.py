@@ -38,8 +38,8 @@ from loopir.dtypes import MAX_PARAMS
 from loopir.ir_traversal import bottom_up, walk
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Append, Check, Const, Disjoint, Expr, Kernel, Load, Param, Stmt, Store
-from loopir.op_table import STATUS
 from loopir.passes.checks.hoist_checks import assume_checks_hold
+from loopir.status_bits import STATUS
 
 from ..call_plan import (
     NO_COPY_LIMIT,
@@ -184,6 +184,7 @@ def assemble_plan(
         writes=writes,
         rewrites=rewrites,
         temporaries=temporaries,
+        zeros=tuple((array, *made) for array, made in b.buffers.zeros.items()),
         sources=sources,
         copied_up_to=NO_COPY_LIMIT if needs_copies else 0,
         raised_order=b.warnings.raised_array,

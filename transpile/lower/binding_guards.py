@@ -17,9 +17,9 @@ from loopir.lazy_dataclass import replace
 
 from ..call_plan import Captured, IdentityGuard, Plan
 from ..frontend.ast_names import bound_names
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import child_nodes, walk_nodes
 from ..frontend.name_resolution import Scope
-from ..host_nodes import HostExpr, HostName, from_ast
+from ..host_nodes import HostAttribute, HostExpr, HostName, from_ast
 
 __all__ = ["with_binding_guards"]
 
@@ -35,7 +35,8 @@ def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan
     which replace such names, and after inlining: the stage ``capture`` guards the functions that
     were inlined. Left out are:
 
-    - what the plan guards already, since lowering or a macro has looked at the object;
+    - what the plan guards already, since lowering or a macro has looked at the object; also a
+      function that is only called, and whose code is guarded, since it was inlined;
     - globals that the kernel reads as parameters (`Captured`): their values are passed. So a number
       is guarded here only if the kernel does not read it, as where a macro has replaced it;
     - arguments, which are part of the signature, and names that a comprehension or lambda binds.
@@ -44,7 +45,12 @@ def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan
     """
     captured = {b.name for b in plan.bindings if isinstance(b, Captured)}
     guarded = {guard.expr for guard in plan.identity_guards} | {HostName(name) for name in captured}
-    chains = {expr: chain for expr, chain in _attribute_chains(tree) if expr not in guarded}
+    called = {id(node.func) for node in walk_nodes(tree) if isinstance(node, ast.Call)}
+    chains = {
+        expr: chain for expr, chain in _attribute_chains(tree)
+        if expr not in guarded
+        and not (id(chain) in called and HostAttribute(expr, "__code__") in guarded)
+    }
     guards = (_identity_guard(expr, chain, scope) for expr, chain in chains.items())
     found = (g for g in guards if g is not None)
     return replace(plan, identity_guards=(*plan.identity_guards, *found))
@@ -78,7 +84,7 @@ def _outside_of_own_scopes(nodes: Iterable[ast.AST], bound: frozenset[str]) -> I
             root = root.value
         if not (isinstance(root, ast.Name) and root.id in bound):
             yield node
-        yield from _outside_of_own_scopes(ast.iter_child_nodes(node), inner)
+        yield from _outside_of_own_scopes(child_nodes(node), inner)
 
 
 def _identity_guard(expr: HostExpr, chain: ast.expr, scope: Scope) -> IdentityGuard | None:

@@ -16,7 +16,7 @@ def with_copies_decided(plan: Plan, kernel: Kernel, fused: Kernel) -> Plan:
     """`plan` with three fields decided anew by what is left after all passes: `kernel` is the final
     kernel, `fused` the one before the passes. Which arrays are meant, ``plan.writes``, is decided
     in `assemble_plan`, whose table of cases has these fields, too. `python_wrapper._snapshot` makes
-    the condition of a call from them, and `Variant._judge_and_restore` puts the copies back.
+    the condition of a call from them, and `judge_and_restore` puts the copies back.
 
     - ``rewrites``: False if the kernel reads none of ``plan.writes`` any more, so that Python can
       run on what it has written;

@@ -38,8 +38,9 @@ from ..call_plan import (
     Plan,
     ResultSlot,
 )
+from ..host_nodes import HostAttribute
 from ..options import Options
-from ..types.value_types import ArgType, ArrayType, ListType, ScalarType
+from ..types.value_types import ArgType, ArrayType, ListType, ObjectType, ScalarType
 from .lower_function import has_ordered_folds
 
 __all__ = ["ExactSize", "exact_size", "has_other_bits", "with_small_calls"]
@@ -172,7 +173,7 @@ def _arguments_in_size(plan: Plan, parameters: Collection[str]) -> dict[str, str
         match binding:
             case Argument(name, ArrayType(rank=1)) | Argument(name, ScalarType("i64", True)):
                 given = name
-            case ListItems(name, given, ListType(kinds=(_,)), False):
+            case ListItems(name, type=ListType(kinds=(_,)), counting_argument=str(given)):
                 pass
             case _:
                 continue
@@ -194,7 +195,7 @@ def _names_of_whole_size(plan: Plan, types: Mapping[str, ArgType]) -> frozenset[
                 if name not in types:
                     return None
                 found.add(name)
-            case ListItems(name, of, ListType(kinds=kinds) as ty, False) if types.get(of) == ty:
+            case ListItems(name, of, ListType(kinds=kinds)) if _has_type(binding, types):
                 if len(kinds) > 2 or not {list, tuple}.issuperset(kinds):
                     return None
                 if of not in lists:  # its items may be in several arrays
@@ -207,6 +208,17 @@ def _names_of_whole_size(plan: Plan, types: Mapping[str, ArgType]) -> frozenset[
             case _:
                 return None
     return frozenset(found) - _factors(plan.kernel)
+
+
+def _has_type(items: ListItems, types: Mapping[str, ArgType]) -> bool:
+    """Whether the list of `items` has its type in the signature, and its items count in the size of
+    a call. ``types``: those of the function's parameters.
+    """
+    ty = types.get(items.counting_argument or "")
+    match items.read:
+        case HostAttribute(_, name):
+            ty = ty.part(name) if isinstance(ty, ObjectType) else None
+    return ty == items.type
 
 
 def _factors(kernel: Kernel) -> frozenset[str]:

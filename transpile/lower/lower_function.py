@@ -59,8 +59,17 @@ from .assemble_plan import assemble_plan
 from .complex.complex_split import NeedsComplexSplit, lower_complex_number, split_complex_names
 from .lists.append_only_lists import NeedsAppendCounter, one_append_lists
 from .lists.coalesce_list_names import final_list_name, rename_list
-from .lists.dynamic_lists import NeedsTriedCapacity, WiderBufferType, start_dynamic_lists
-from .lists.expand_dynamic_lists import expand_dynamic_lists, find_dynamic_lists
+from .lists.dynamic_lists import (
+    NeedsTriedCapacity,
+    WiderBufferType,
+    finish_dynamic_lists,
+    start_dynamic_lists,
+)
+from .lists.expand_dynamic_lists import (
+    expand_dynamic_lists,
+    find_dynamic_lists,
+    lists_growing_evenly,
+)
 from .lists.item_stores import NeedsItemFlags
 from .lists.list_builders import start_counter
 from .lists.list_results import result_slot
@@ -171,6 +180,7 @@ class Discoveries:
     ``counted_lists``: append-only lists that need a counter of their items.
     ``buffer_types``: the item types of dynamic lists.
     ``unbounded_lists``: append-only lists whose length no loop bounds: lowered as dynamic lists.
+    ``uncounted_lists``: dynamic lists whose number of items is not known wherever they grow.
     ``tried_capacity``: the length of some array has no known bound. Its capacity is tried, as that
     of a dynamic list is: where it was too small, the call is repeated with more.
     """
@@ -180,6 +190,7 @@ class Discoveries:
     counted_lists: frozenset[str] = frozenset()
     buffer_types: Mapping[str, BufferType] = field(default_factory=dict)
     unbounded_lists: frozenset[str] = frozenset()
+    uncounted_lists: frozenset[str] = frozenset()
     tried_capacity: bool = False
 
 
@@ -207,8 +218,10 @@ def lower(
             return _lower_to_plan(ctx, recording=recording)
         except WiderBufferType:
             known = replace(known, buffer_types=ctx.dynamic.types)
-        except NeedsTriedCapacity:
-            known = replace(known, tried_capacity=True)
+        except NeedsTriedCapacity as new:
+            uncounted = known.uncounted_lists | new.lists
+            tried = known.tried_capacity or not new.lists
+            known = replace(known, uncounted_lists=uncounted, tried_capacity=tried)
         except NeedsComplexSplit as new:
             known = replace(known, complex_names={**known.complex_names, new.name: new.python})
         except NeedsItemFlags as new:
@@ -299,7 +312,10 @@ def _start_lowering(
         param_names=tuple(types),
         lists=ListState(append_once=one_append_lists(tree) - known.counted_lists),
         fixed=FixedLists(view_slices=uncopied_slices(tree), flagged=known.flagged_lists),
-        dynamic=DynamicLists(widths, {**known.buffer_types}, tried_capacity=known.tried_capacity),
+        dynamic=DynamicLists(
+            widths, {**known.buffer_types}, tried_capacity=known.tried_capacity,
+            counted=lists_growing_evenly(tree, widths.keys() - known.uncounted_lists),
+        ),
         complex_names=known.complex_names,
         budget=budget,
     )
@@ -318,6 +334,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
         ctx.b.warnings.raised_array = fresh_array_name(ctx, "raised_order")
         _allocate_raised_order(ctx, 0)
     returned = _lower_ending(ctx, ctx.tree.body)
+    finish_dynamic_lists(ctx)
     _bind_params_by_type(ctx)
     guard_int_params(ctx, ctx.tree)
     _allocate_raised_order(ctx, len(ctx.b.warnings.sources) + 1)

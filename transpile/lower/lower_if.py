@@ -119,12 +119,14 @@ def merge_name(
         return
     y = Yield(b.name(name), cast(then.ir, dtype), cast(other.ir, dtype))
     yields.append(y)
+    b.numbers.phis[y.name] = y.then, y.orelse
     _note_condition(ctx, name, cond, y)
     merged = with_joined_type(Var(y.name, dtype), cond, then, other)
     if then.is_weak is not None or other.is_weak is not None:
         # `merged.is_weak` may use names that only one branch has defined: a phi replaces it.
         flag = Yield(b.name(f"{name}_py"), then.weak_now, other.weak_now)
         yields.append(flag)
+        b.numbers.phis[flag.name] = flag.then, flag.orelse
         merged = replace(merged, is_weak=Var(flag.name, "bool"))
     if merged.python_int:
         merged = integer_num(b, merged.ir, merged.interval)
@@ -515,6 +517,7 @@ def _emit_as_extrema(
     if len(exprs) < len(yields) or not any(e.dtype != "bool" for e in exprs):
         return False
     for y, e in zip(yields, exprs, strict=True):
+        ctx.b.numbers.phis[y.name] = e, e
         if not _replace_type_flag(ctx, y.name, e):
             ctx.b.emit(Assign(y.name, e))
     return True

@@ -12,6 +12,7 @@ bound in `IRBuilder.env` like a local variable from then on::
 from __future__ import annotations
 
 import ast
+from functools import partial
 from inspect import getattr_static
 from types import ModuleType
 from typing import Any, NoReturn
@@ -29,7 +30,7 @@ from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..codes.lowering_codes import HELP_FOR_UNBOUND
 from ..frontend.ast_names import bound_names, names_used
 from ..frontend.ast_walk import walk_nodes
-from ..frontend.core_nodes import source_text
+from ..frontend.core_nodes import inlined_at, source_text
 from ..frontend.name_resolution import NameScope
 from ..frontend.refusal import refuse, refuse_missing_attribute, refuse_no_value
 from ..host_nodes import HostName, host_source
@@ -53,6 +54,7 @@ from .arrays.record_arrays import array_with_shape_of, as_record_array
 from .complex.complex_arithmetic import complex_literal
 from .complex.complex_calls import real_or_imaginary_part
 from .lists.list_arguments import take_list_items
+from .scalars.callable_ops import refuse_library_behind
 from .scalars.scalar_arithmetic import binary_operation
 from .scalars.tagged_unions import lower_number
 from .state.guards_and_checks import add_guard, require
@@ -61,9 +63,11 @@ from .state.lowering_state import Lowering
 from .state.node_dispatch import lower_value
 from .state.outer_names import (
     is_outer_none,
+    of_type_that_is_not_compiled,
     refuse_member,
     refuse_unknown_attribute,
     resolve_guarded,
+    resolve_object,
 )
 from .state.symbol_values import (
     Absent,
@@ -146,7 +150,7 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
     `lower_function` calls it when all is lowered and `RangeState.assumed_params` is complete. The
     guards get the places of the parameters in the report.
     """
-    places = {n.arg: n for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    places = {n.arg: n for n in walk_nodes(tree) if isinstance(n, ast.arg)}
     for name, binding in ctx.b.bindings.items():
         ty = getattr(binding, "type", None)
         if ty == ScalarType("i64", weak=True) or (
@@ -204,7 +208,7 @@ def _refuse_object(ctx: Lowering, ty: ObjectType, node: ast.AST) -> NoReturn:
         c.name            `refuse_member` of ``c.name``
         self.rows[0]      `refuse_member` of ``self.rows``
         c.nmae            "`c` is not known to have an attribute `nmae`"
-        c                 "`c` is of type Config, and no number"
+        c                 "`c` is of type Config, which is not compiled"
     """
     place, found = node, ty
     types = {name: t for name, t in ctx.types.items() if isinstance(t, ObjectType)}
@@ -225,7 +229,7 @@ def _refuse_object(ctx: Lowering, ty: ObjectType, node: ast.AST) -> NoReturn:
         break
     if isinstance(place, ast.Attribute):
         refuse_member(ctx, place)
-    refuse("LOWER_TYPE", f"`{source_text(place)}` is of type {found}, and no number", place)
+    refuse("LOWER_TYPE", of_type_that_is_not_compiled(source_text(place), str(found)), place)
 
 
 def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
@@ -274,10 +278,12 @@ def _refuse_unbound(ctx: Lowering, name: str, node: ast.AST) -> NoReturn:
     parameters = [n.arg for n in walk_nodes(ctx.tree.args) if isinstance(n, ast.arg)]
     is_bound = name in bound_names(*ctx.tree.body) or name in parameters
     if is_bound and first_unassigned_read(ctx.tree.body, parameters, {name}) is None:
+        around = ctx.b.path.frames[0].node if ctx.b.path.frames else ctx.tree
+        refuse_library_behind(ast.Name(name), around, partial(resolve_object, ctx))
         message = f"what `{name}` is bound to here is not known: it changes in a loop or a branch"
-        help = "use another name for each array or list, subscripts in place of views, or " \
-               "`v[:] = w` in place of `v = w`"
-        refuse("LOWER_UNSUPPORTED", message, node, help=help)
+        help = "use another name for each array or list, subscripts in place of views, or store " \
+               "items: `v[:] = w` of arrays, `v[0] = a` of lists, in place of `v = w`"
+        refuse("LOWER_UNSUPPORTED", message, node, help=help, note=_where_bound(ctx, name))
     if not is_bound and f"{name}.0" in names_used(ctx.tree):
         message = f"`{name}`, which has tuples, is not compiled as a whole here"
         help = "use its items, or have a list of numbers for each item of the tuples"
@@ -286,19 +292,30 @@ def _refuse_unbound(ctx: Lowering, name: str, node: ast.AST) -> NoReturn:
     refuse("LOWER_UNSUPPORTED", message, node, help=HELP_FOR_UNBOUND)
 
 
+def _where_bound(ctx: Lowering, name: str) -> str | None:
+    """The lines in which the function binds the local `name`, as a note; None if it is inlined."""
+    bound = [n for n in walk_nodes(ctx.tree) if isinstance(n, ast.Name) and n.id == name
+             and isinstance(n.ctx, ast.Store) and hasattr(n, "lineno")]
+    lines = [str(line) for line in sorted({n.lineno for n in bound})]
+    if not lines or any(inlined_at(n) for n in bound):
+        return None
+    where = f"lines {', '.join(lines[:-1])} and {lines[-1]}" if lines[1:] else f"line {lines[0]}"
+    return f"`{name}` is bound in {where}"
+
+
 def _refuse_special_object(text: str, value: object, node: ast.AST) -> None:
     """Refuses `text`, a name or attribute that is bound to `value`, if that is a module, a class or
     a function: these have no value in a kernel, and are compiled where they are used otherwise.
     """
     if isinstance(value, ModuleType):
         help = "use a function or a number of it"
-        refuse("LOWER_TYPE", f"`{text}` is a module, and no number", node, help=help)
+        refuse("LOWER_TYPE", f"`{text}` is a module, and is used as a value", node, help=help)
     if isinstance(value, type):
         help = "call it where its result is needed, or use the class outside of the function"
-        refuse("LOWER_TYPE", f"`{text}` is a class, and no number", node, help=help)
+        refuse("LOWER_TYPE", f"`{text}` is a class, and is used as a value", node, help=help)
     if callable(value) and hasattr(value, "__name__"):
         help = "call it where its result is needed, or pass it to a function that calls it"
-        refuse("LOWER_TYPE", f"`{text}` is a function, and no number", node, help=help)
+        refuse("LOWER_TYPE", f"`{text}` is a function, and is used as a value", node, help=help)
 
 
 def lower_name_expression(ctx: Lowering, node: ast.Name) -> Any:

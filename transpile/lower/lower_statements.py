@@ -70,6 +70,7 @@ from .state.node_dispatch import (
     lower_block,
     lower_scalar,
     lower_value,
+    refuse_array_of_number,
     refuse_number,
 )
 from .state.outer_names import resolve_object
@@ -237,6 +238,7 @@ def _lower_assignment(ctx: Lowering, stmt: ast.Assign, live: frozenset[str]) -> 
     """``x = value``, ``a[i] = value`` or ``x, y = value``."""
     match stmt:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            refuse_array_of_number(ctx, stmt)
             if not lower_list_count(ctx, name, value, stmt):
                 _lower_name_assignment(ctx, name, value, stmt)
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
@@ -257,6 +259,7 @@ def _lower_augmented_assignment(
             read = copy_location(ast.Name(name, ast.Load()), target)
             if lower_array(ctx, read) is not None:
                 _refuse_array_update(ctx, stmt)
+            refuse_array_of_number(ctx, stmt)
             left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
             _bind_name(ctx, name, operate_on_pair(ctx, operate, stmt, left, right))
         case ast.Subscript() as target:

@@ -307,7 +307,7 @@ def operands_to_materialize(operands: Sequence[ast.expr], cx: Context) -> set[in
         operand_rank, shape = cx.fact(e).rank or 0, cx.fact(e).shape
         unit_first = operand_rank > 1 and shape is not None and shape[0] == UNIT_LENGTH
         stretched = operand_rank < rank or unit_first
-        return operand_rank > 0 and stretched and any(_is_expensive(n, cx) for n in ast.walk(e))
+        return operand_rank > 0 and stretched and any(_is_expensive(n, cx) for n in walk_nodes(e))
 
     return {k for k, e in enumerate(operands) if is_worth_an_array(e)}
 
@@ -333,12 +333,12 @@ def _may_warn(e: ast.expr, cx: Context) -> bool:
         weak = all(isinstance(t, ScalarType) and t.weak for t in types)
         return weak and (not isinstance(n, ast.Call) or cx.builtin(n) in _CALLS_WITHOUT_WARNINGS)
 
-    return not all(map(never_warns, ast.walk(e)))
+    return not all(map(never_warns, walk_nodes(e)))
 
 
 def _stores(e: ast.expr, cx: Context) -> bool:
     """Whether `e` has a call that stores its result to an array (`stores_to_out`)."""
-    return any(isinstance(n, ast.Call) and stores_to_out(n, cx.resolve) for n in ast.walk(e))
+    return any(isinstance(n, ast.Call) and stores_to_out(n, cx.resolve) for n in walk_nodes(e))
 
 
 def _marked_as_parts(view: View) -> View:
@@ -347,7 +347,7 @@ def _marked_as_parts(view: View) -> View:
     """
     def at(index: Sequence[ast.expr]) -> ast.expr:
         e = view.at(index)
-        for n in ast.walk(e):
+        for n in walk_nodes(e):
             if isinstance(n, (ast.BinOp, ast.UnaryOp, ast.Call)):
                 mark_operation_part(n)
         return e

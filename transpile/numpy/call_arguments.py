@@ -20,6 +20,7 @@ import numpy as np
 
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 
 from ..frontend.ast_walk import is_none
 from ..frontend.core_nodes import copy_location
@@ -27,7 +28,7 @@ from ..frontend.macros.macro_context import Context
 from .function_table import function_row, is_array_method, named_function
 
 __all__ = [
-    "BoundArguments", "bind_arguments", "constant_flag", "numpy_function_name",
+    "BoundArguments", "as_python_int", "bind_arguments", "constant_flag", "numpy_function_name",
     "representable_constant",
 ]
 
@@ -153,7 +154,7 @@ def _positional_parameters(name: str, listed: tuple[str, ...]) -> tuple[str | No
     """
     try:
         parameters = inspect.signature(named_function(name)).parameters.values()
-    except (TypeError, ValueError):
+    except failures(TypeError, ValueError):
         return listed
     kinds = {p.name: p.kind for p in parameters}
     if inspect.Parameter.VAR_POSITIONAL in kinds.values():
@@ -177,7 +178,7 @@ def _keywords(name: str) -> frozenset[str] | None:
     try:
         function = getattr(np.ndarray, name[1:]) if name[0] == "." else named_function(name)
         parameters = inspect.signature(function).parameters.values()
-    except (AttributeError, TypeError, ValueError):
+    except failures(AttributeError, TypeError, ValueError):
         return None
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
         return None
@@ -209,6 +210,15 @@ def constant_flag(e: ast.expr | None, default: bool) -> bool | None:
 
 _MAX_FINITE = 60000
 """Up to this magnitude a number is finite in every float dtype, float16 included."""
+
+
+def as_python_int(e: ast.expr | None, cx: Context) -> ast.expr | None:
+    """An argument that NumPy converts by ``operator.index`` as a Python int: `e`, or ``int(e)`` of
+    a NumPy integer. None where it is not surely an integer, or is a bool.
+    """
+    if e is None or not cx.fact(e).is_integer:
+        return None
+    return e if cx.fact(e).is_int else cx.expr("int(E)", E=e)
 
 
 def representable_constant(e: ast.expr, dtype: str, cx: Context) -> bool:

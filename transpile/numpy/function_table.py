@@ -34,6 +34,8 @@ from typing import Any
 
 import numpy as np
 
+from loopir.process.signal_exceptions import failures
+
 from .function_row import Expansion, Family, Fold, Join, Row
 
 __all__ = [
@@ -470,6 +472,6 @@ def result_may_be_argument(name: str, count: int) -> bool:
     """
     try:
         parameters = [*inspect.signature(named_function(name)).parameters]
-    except (TypeError, ValueError):
+    except failures(TypeError, ValueError):
         return False
     return "out" in parameters[:count]

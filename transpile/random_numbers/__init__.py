@@ -20,13 +20,11 @@ loop over the elements. The inliner and the analyses call them.
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, MethodType
 from typing import Any, NamedTuple
 
 from ..frontend.core_nodes import copy_location
-from ..frontend.defining_modules import is_defined_in
 from ..host_nodes import HostAttribute, HostExpr, from_ast
 from ..types.generator_state import (
     COPIED_PARTS,
@@ -42,7 +40,7 @@ from . import pcg64, python_random, random_state
 from .ziggurat import ZIGGURAT_TABLES, table
 
 __all__ = [
-    "COPIED_PARTS", "METHODS", "Draw", "builtins", "draw_of", "is_draw_function",
+    "COPIED_PARTS", "METHODS", "Draw", "draw_of",
     "store_pending_gaussian", "state_templates", "locked", "state_arrays", "table", "ArrayDraw",
     "array_draw_of",
 ]
@@ -78,13 +76,6 @@ class Draw(NamedTuple):
     state_params: tuple[str, ...]
     guarded_expr: HostExpr | None = None
     guarded_value: object = None
-
-
-def is_draw_function(function: FunctionType) -> bool:
-    """Whether `function` is defined in this package: a draw function or a helper of one. Nobody
-    rebinds the globals of these, so that they need no guards.
-    """
-    return is_defined_in(function, __name__)
 
 
 def draw_of(

@@ -15,7 +15,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ..diagnostics import Label, Rejection
-from ..frontend.ast_walk import child_blocks
+from ..frontend.ast_walk import child_blocks, walk_nodes
 from ..frontend.name_resolution import Scope
 from ..frontend.source import span_of
 from ..types.effects import Effect, effectful_calls
@@ -57,7 +57,7 @@ def effect_rejections(
 
 def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
     """The blocks of all statements but ``with``, whose body `_loops` looks into."""
-    for node in ast.walk(tree):
+    for node in walk_nodes(tree):
         if not isinstance(node, ast.With):
             yield from child_blocks(node)
 

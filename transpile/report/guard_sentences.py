@@ -8,7 +8,7 @@ from loopir.ir_names import names_read
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record
 from loopir.nodes import Check, Disjoint, Guard, Kernel, Span
-from loopir.op_table import CHECK_CAUSES
+from loopir.status_bits import CHECK_CAUSES
 
 from ..call_plan import ArgumentMismatch, StatusSource
 from ..diagnostics import CODES, Label, Rejection, family_of
@@ -266,5 +266,10 @@ def _guarded(guard: Guard, terms: UserTerms) -> str:
     """What a guard is about: the source text at its place, else the variables that it reads."""
     text = source_segment(guard.span, terms.lines) if guard.span else None
     text = terms.parameter_at(guard.span) or text
+    if text:
+        return f"`{text}`"
     used = sorted(filter(None, {terms.variable(name) for name in names_read(guard.cond)}))
-    return f"`{text or '`, `'.join(used)}`" if text or used else "an intermediate value"
+    if len(used) < 2:
+        return f"`{used[0]}`" if used else "an intermediate value"
+    names = " and ".join((", ".join(f"`{name}`" for name in used[:-1]), f"`{used[-1]}`"))
+    return names if guard.code == "GUARD_SHAPE" else f"what is computed from {names}"

@@ -39,7 +39,9 @@ _COLUMNS = (("Python", "26%"), ("Loop IR", "22%"), ("C", "28%"), ("assembly", "2
 _FONT = "font:12px/1.35 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 _TABLE = f"border-collapse:collapse;table-layout:fixed;width:100%;{_FONT}"
 _CELL = "vertical-align:top;text-align:left;border-top:1px solid #8884;padding:1px 6px"
-_PRE = "margin:0;font:inherit;white-space:pre-wrap;overflow-wrap:anywhere"
+_PRE = (
+    "margin:0;padding:0;background:none;font:inherit;white-space:pre-wrap;overflow-wrap:anywhere"
+)
 
 _BACKGROUNDS = {"good": "#2e8b451c", "second": "#4478cf1c", "bad": "#d64a3d1c"}
 """The background of a row, by the style of the first of its verdicts that has one; the styles are

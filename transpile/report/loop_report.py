@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
-__all__ = ["Mark", "source_excerpt", "LoopInfo", "Report", "rejection_rows", "summary_text"]
+__all__ = [
+    "Mark", "source_excerpt", "LoopInfo", "Report", "file_label", "rejection_rows", "summary_text",
+]
 
 _MAX_GAP = 1  # gaps of up to this many lines are shown, longer ones become an ellipsis
 
@@ -240,7 +243,7 @@ def rejection_rows(
     ``first_line``: that of the function, for a rejection without a place.
     """
     place = rejection.line or first_line
-    location = Path(path).name + (f":{place}" if place else "")
+    location = file_label(path) + (f":{place}" if place else "")
     yield styled_row((rejection.code, "code"), "  ", (location, "place"))
     marks = [Mark(label.span, label.text, "second") for label in rejection.labels]
     if rejection.span is not None and rejection.span.line in source:
@@ -251,6 +254,15 @@ def rejection_rows(
     for name, text in (("note", rejection.note), ("help", rejection.help)):
         for number, line in enumerate((text or "").splitlines()):
             yield styled_row("   ", (f"{name}: " if number == 0 else "      ", "hint"), line)
+
+
+def file_label(path: str) -> str:
+    """How reports name a file of code: by its name; a cell that IPython has run by what its
+    tracebacks say, ``In[3]``.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    label = getattr(getattr(shell, "compile", None), "format_code_name", lambda path: None)(path)
+    return label[-1] if label else Path(path).name
 
 
 def _report_rows(report: Report) -> Iterator[StyledRow]:
@@ -301,7 +313,7 @@ def _summary_rows(report: Report) -> Iterator[StyledRow]:
     """What the report says of one signature before the rejections."""
     yield styled_row(
         (report.function, "title"), report.signature, "  ",
-        (f"{Path(report.path).name}:{report.line}", "place"),
+        (f"{file_label(report.path)}:{report.line}", "place"),
     )
     if report.assumed:
         yield styled_row("   ", (report.assumed, "faint"))
@@ -382,7 +394,8 @@ def _loop_rows(loops: tuple[LoopInfo, ...], *, verbose: bool) -> Iterator[Styled
             parts.insert(0, f"in {_lines(outer)}")
         if loop.threads_from:
             most = counted(loop.most_threads, "thread")
-            parts.append(f"up to {most} from {loop.threads_from:,} elements")
+            least = f" from {loop.threads_from:,} elements" if loop.threads_from > 1 else ""
+            parts.append(f"up to {most}{least}")
         elif loop.one_thread and verbose:
             parts.append(f"one thread: {loop.one_thread}")
         yield styled_row(

@@ -13,7 +13,6 @@ where the refusal has none of its own.
 from __future__ import annotations
 
 import ast
-import builtins
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,14 +24,9 @@ import numpy as np
 from loopir.nodes import Span
 
 from ..analysis.missing_names import undefined_in_helper, undefined_name
-from ..codes.argument_help import (
-    HELP_FOR_DTYPE,
-    HELP_FOR_ITEMS,
-    HELP_FOR_STRINGS,
-    HELP_FOR_TYPE,
-)
+from ..codes.argument_help import HELP_FOR_DRAWS, HELP_FOR_STRINGS
 from ..diagnostics import CODES, Refused, Rejection
-from ..frontend.ast_names import name_bindings, values_bound_to
+from ..frontend.ast_names import COMPREHENSIONS, name_bindings, values_bound_to
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.defining_modules import (
     is_builtin,
@@ -42,18 +36,20 @@ from ..frontend.defining_modules import (
     module_of,
     package_of,
 )
+from ..frontend.inline.library_functions import library_function_of
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.macros.macro_patterns import registered
 from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
-from ..lower.scalars.lower_calls import CALLS, help_for_call
+from ..lower.scalars.lower_calls import CALLS, GENERATOR_MAKERS, help_for_call, how_uncompiled
 from ..numpy.function_table import function_row
+from ..random_numbers import METHODS
 from ..types.typeof import type_of
-from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
-from .user_terms import CITATION, cited_names, cited_types, helpers_of, user_terms
+from ..types.value_types import ArgType, GeneratorType, ObjectType, Opaque, WrappedFunction
+from .user_terms import CITATION, cited_names, helpers_of, user_terms, with_help_for_type
 
-__all__ = ["uncompiled_numpy_calls", "with_cause", "with_help"]
+__all__ = ["uncompiled_calls", "with_cause", "with_help"]
 
 
 def with_cause(
@@ -64,21 +60,18 @@ def with_cause(
     has no rule for, so a signature has one rejection; this function chooses how it is explained.
     The cause is the first that applies of
 
-    - a name or attribute in the refused statement that does not exist (`undefined_name`): nothing
-      else that is said of the statement would help;
-    - the same in a function that it calls (`undefined_in_helper`);
+    - a name or attribute in the refused statement that does not exist (`undefined_name`), or in a
+      function that it calls (`undefined_in_helper`): nothing else would help;
     - a call of a standard library function, if something in it is refused (`_in_standard_library`);
-    - ``Model().predict(x)``, a method of an object made in the same expression, if something is
-      refused in it (`_method_of_new_object`);
+    - ``Model().predict(x)``, a method of an object made there (`_method_of_new_object`);
     - an array argument, of a library or dtype not compiled (`_foreign_object`, `_unusual_array`);
-    - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
-      example of the module's docstring;
+    - a method of a random number generator that is not compiled (`_method_of_generator`);
+    - a call that is not compiled, from which the refusal follows (`_uncompiled_call`);
     - a dict, set or list as a value of a dict (`_table_in_table`);
     - a local function that is used as a value (`_function_as_value`);
     - a store to an attribute of a class or of a local object (`_attribute_of_other_object`);
     - a list, dict or set with a second name (`_renamed_collection`), or with items or a use that
-      are not compiled (`_collection_with_name`);
-    - the rejection itself.
+      are not compiled (`_collection_with_name`); else the rejection itself.
 
     Only refusals of the compiler have a cause in the source (LOWER_…, GUARD_…, with a place).
     `report_refused` and `Dispatcher._refusal`, for the warning, call this. To add a cause, write a
@@ -111,6 +104,7 @@ def with_cause(
         or _method_of_new_object(source.tree, scope, rejection)
         or _foreign_object(types, rejection)
         or _unusual_array(source.tree, types, rejection)
+        or _method_of_generator(source.tree, types, rejection)
         or _uncompiled_call(source.tree, scope, rejection)
         or _table_in_table(source.tree, rejection)
         or _function_as_value(source.tree, scope, rejection)
@@ -125,8 +119,8 @@ def with_cause(
         name: type_of(value) for name in cited_names(cause.message) - types.keys()
         for origin, value in [scope.find(name)] if origin in (NameScope.CLOSURE, NameScope.GLOBAL)
     }
-    told = terms.rejection(_with_help_for_type({**outer, **types}, cause))
-    return replace(told, help=told.help or terms.help(told.code, told.span))
+    told = terms.rejection(with_help_for_type(function, {**outer, **types}, cause))
+    return terms.advised(told, types, scope)
 
 
 def with_help(rejection: Rejection) -> Rejection:
@@ -192,32 +186,29 @@ def _unusual_array(
     return None
 
 
-def _help_for_type(ty: ArgType) -> str | None:
-    """The help for an argument `ty` that is not compiled, with ``{}`` in place of its name."""
-    if isinstance(ty, Opaque) and ty.is_iterator:
-        return "pass `list({})`, if its items are numbers"
-    if isinstance(ty, Opaque) and ty.items and ty.items not in vars(builtins):
-        fields = "pass an array or a list of numbers for each field of the items of `{}`"
-        return HELP_FOR_ITEMS.get(ty.items, fields)
-    if isinstance(ty, Opaque) and ty.code == "GUARD_DTYPE":
-        return HELP_FOR_DTYPE.get(ty.dtype_kind)
-    items = ty.items if isinstance(ty, Opaque) else ""
-    return HELP_FOR_ITEMS.get(items) or HELP_FOR_TYPE.get(_kind(ty))
+def _method_of_generator(
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], rejection: Rejection
+) -> Rejection | None:
+    """The rejection of a call such as ``rng.shuffle(x)``, if it or the generator is refused."""
+    for call in walk_nodes(tree):
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name) as generator)) if (
+                rejection.span in (span_of(generator), span_of(call))
+                and isinstance(ty := types.get(name), GeneratorType)
+            ):
+                return _not_drawn(call, ty.family)
+    return None
 
 
-def _with_help_for_type(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection:
-    """`rejection` with the help for the type of what its message names, if it has none."""
-    for name, ty in cited_types(rejection.message, types).items():
-        help = _help_for_type(ty)
-        if rejection.help is None and rejection.code in ("LOWER_TYPE", "GUARD_DTYPE") and help:
-            return replace(rejection, help=help.format(name))
-    return rejection
-
-
-def _kind(ty: ArgType) -> str:
-    """The name of a type without that of its items, or their format."""
-    text = ty.kind.__name__ if isinstance(ty, Constant) else str(ty)
-    return text.partition("[")[0].partition(" of ")[0]
+def _not_drawn(call: ast.Call, family: str) -> Rejection | None:
+    """The rejection of a call of a generator's method that is not compiled with these keywords."""
+    assert isinstance(call.func, ast.Attribute)
+    runs = METHODS[family].get(call.func.attr)
+    if runs and {k.arg for k in call.keywords} <= {"size", *runs.__code__.co_varnames}:
+        return None
+    why = "is not compiled with these arguments" if runs else "is not a method that is compiled"
+    message = f"`{ast.unparse(call.func)}` {why}"
+    return Rejection("LOWER_CALL", message, span_of(call), help=HELP_FOR_DRAWS)
 
 
 def _package_and_class(ty: Opaque | ObjectType) -> tuple[str, str]:
@@ -297,29 +288,28 @@ _USES = {
 
 
 def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """If what is refused (LOWER_UNSUPPORTED) is a list, dict or set display, or a list display
-    times n, and an assignment stores it: a rejection that says why. The first that applies:
-
-    - it is bound to a name, and its items are not compiled (`_uncompiled_items`);
-    - it is bound to a name, so some use of the name is not compiled;
-    - it is stored as an item of another collection.
+    """If what is refused (LOWER_UNSUPPORTED) makes a list, dict or set, or a row of one, which is
+    assigned, a rejection that says why: to a name, and its items are not compiled, or some use of
+    the name is not; or it is stored as an item of another collection.
     """
     if rejection.code != "LOWER_UNSUPPORTED":
         return None
     for n in walk_nodes(tree):
         value = n.value if isinstance(n, ast.Assign) else None
-        if isinstance(value, ast.BinOp) and span_of(value.left) == rejection.span:
-            value = value.left  # ``[0.0] * n``
-        if isinstance(n, ast.Assign) and value and span_of(value) == rejection.span:
-            kind, uses = _USES.get(type(value), ("", ""))
+        row = value.elt if isinstance(value, ast.ListComp) else None
+        for part in filter(None, (value, row)):
+            display = part.left if isinstance(part, ast.BinOp) else part  # of ``[0.0] * n``
+            value = display if span_of(display) == rejection.span else value
+        if isinstance(n, ast.Assign) and value and rejection.span in (span_of(value), span_of(n)):
+            made = _kind_of_display(value) if isinstance(value, COMPREHENSIONS) else type(value)
+            kind, uses = _USES.get(made, ("", ""))
             target = n.targets[0]
             if isinstance(target, ast.Name) and (items := _uncompiled_items(value)):
                 message = f"the items of `{target.id}` are {items}, which are not compiled"
                 return replace(rejection, message=message, help=_HELP_FOR_UNCOMPILED[items])
             if kind and isinstance(target, ast.Name):
                 message = f"not all that is done with the {kind} `{target.id}` is compiled"
-                help = f"in the function itself, {uses}"
-                return replace(rejection, message=message, help=help)
+                return replace(rejection, message=message, help=f"in the function itself, {uses}")
             if kind and isinstance(target, ast.Subscript):
                 message = f"a whole {kind} is stored in `{ast.unparse(target)}`"
                 return replace(rejection, message=message, help="store its items one by one")
@@ -329,12 +319,9 @@ def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Reject
 def _renamed_collection(
     source: Source, helpers: Sequence[Source], rejection: Rejection
 ) -> Rejection | None:
-    """If what is refused (LOWER_UNSUPPORTED) cites a list, dict or set that gets a second name, in
-    the function or in the helper in which it is refused: a rejection that says so. As an item of a
-    tuple it gets one, too::
-
-        order = [0] * n
-        t = order, n        # "the list `order` gets another name, `t`"
+    """If what is refused (LOWER_UNSUPPORTED) is or cites a list, dict or set that gets a second
+    name, also as an item of a tuple, ``t = order, n``, in the function or in the helper in which it
+    is refused: a rejection that says so, "the list `order` gets another name, `t`".
     """
     if rejection.code != "LOWER_UNSUPPORTED":
         return None
@@ -346,15 +333,26 @@ def _renamed_collection(
         lines = (n for n in walk_nodes(tree) if isinstance(n, ast.Assign) and n.lineno == at.line)
         names |= {to.id for n in lines for to, _ in name_bindings(n)}
     nodes = [*walk_nodes(tree)]
+    bindings = [pair for n in nodes for pair in name_bindings(n)]
+    names |= {
+        to.id for n in nodes for to, v in name_bindings(n)
+        if rejection.span in (span_of(n), span_of(v))
+    }
     for name in sorted(names):
         kinds = (_USES.get(_kind_of_display(v)) for v in values_bound_to(name, *nodes))
         if (known := next(filter(None, kinds), None)) is None:
             continue
-        for to, value in (pair for n in nodes for pair in name_bindings(n)):
+        for to, value in bindings:
             items = value.elts if isinstance(value, ast.Tuple) else [value]
             if any(isinstance(e, ast.Name) and e.id == name for e in items):
                 message = f"the {known[0]} `{name}` gets another name, `{to.id}`"
                 help = f"use `{name}` alone: a {known[0]} is compiled under one name"
+                lists = map(_kind_of_display, values_bound_to(to.id, *nodes))
+                if known[0] == "list" and value in items and ast.List in lists:  # in turn
+                    made = values_bound_to(name, *nodes)
+                    rows = [v.elt for v in made if isinstance(v, ast.ListComp)]
+                    item = "[i][j]" if ast.List in map(_kind_of_display, rows) else "[i]"
+                    help += f"; or copy its items in loops: `{to.id}{item} = {name}{item}`"
                 return replace(rejection, message=message, help=help)
     return None
 
@@ -364,9 +362,7 @@ def _kind_of_display(value: ast.expr) -> type[ast.expr]:
     ``ast.List`` of ``[0] * n``, ``list(x)`` and ``[f(v) for v in x]``.
     """
     match value:
-        case ast.BinOp(left=ast.List()):
-            return ast.List
-        case ast.Call(func=ast.Name(id="list" | "sorted")) | ast.ListComp():
+        case ast.BinOp(left=ast.List()) | ast.ListComp() | ast.Call(ast.Name("list" | "sorted")):
             return ast.List
         case ast.Call(func=ast.Name(id="dict")) | ast.DictComp():
             return ast.Dict
@@ -465,8 +461,7 @@ def _in_standard_library(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
     """Where something is refused in a Python function of the standard library that was inlined, or
-    the function cannot be inlined, as it takes ``**kw``: the rejection of its call, since the user
-    can change nothing in the function.
+    cannot be, as it takes ``**kw``: the rejection of its call, since users cannot change it.
     """
     for call in walk_nodes(tree):
         if isinstance(call, ast.Call) and span_of(call) == rejection.span:
@@ -513,11 +508,11 @@ def _uncompiled_call(
     return None
 
 
-def uncompiled_numpy_calls(function: FunctionType) -> Iterator[Rejection]:
-    """The rejection of each call of a NumPy function that has no compiled form, in source order.
+def uncompiled_calls(function: FunctionType) -> Iterator[Rejection]:
+    """The rejection of each call of a NumPy function that has no compiled form, or, in a loop, of a
+    method of a random number generator that the function makes, in source order.
 
-    Lowering stops at the first thing that it refuses, so a report on a function of which regions
-    are compiled asks here what else NumPy runs. In the example it runs both calls::
+    Lowering stops at the first thing that it refuses, so a report asks here what else NumPy runs::
 
         p = np.packbits(b)      # what lowering refuses
         for v in x: s += v      # compiled, as a region
@@ -532,9 +527,20 @@ def uncompiled_numpy_calls(function: FunctionType) -> Iterator[Rejection]:
     if registered():
         return
     scope = Scope.of(function)
-    calls = [n for n in walk_nodes(*tree.body) if isinstance(n, ast.Call)]
+    nodes = [*walk_nodes(*tree.body)]
+    made = {
+        to.id: family for n in nodes for to, value in name_bindings(n)
+        for maker, family in GENERATOR_MAKERS
+        if isinstance(value, ast.Call) and scope.resolve(value.func) is maker
+    }
+    loops = (n for n in nodes if isinstance(n, (ast.For, ast.While)))
+    in_loops = {id(n) for loop in loops for n in walk_nodes(*loop.body)}
+    calls = [n for n in nodes if isinstance(n, ast.Call)]
     for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
         called = scope.resolve(call.func)
+        match call.func:
+            case ast.Attribute(ast.Name(id=name)) if name in made and id(call) in in_loops:
+                yield from filter(None, [_not_drawn(call, made[name])])
         # a function of NumPy that dispatches on its arguments (NEP 18), no ufunc
         if isinstance(called, type(np.sum)) and _is_not_compiled(called):
             yield with_help(_not_compiled(call, called))
@@ -573,6 +579,8 @@ def _is_not_compiled(function: object | None) -> bool:
     owner = function if isinstance(function, _KINDS_WITH_MODULE) else type(function)
     if isinstance(function, WrappedFunction) or is_declared_callee(function):
         return False
+    if library_function_of(function) or any(function is maker for maker, _ in GENERATOR_MAKERS):
+        return False
     if is_python_class(function) and not is_numpys(owner):
         return False
     if is_numpys(owner):
@@ -586,8 +594,7 @@ def _is_not_compiled(function: object | None) -> bool:
 
 def _not_compiled(call: ast.Call, called: object | None) -> Rejection:
     """The rejection of a call of an unknown function, `called` (None: it is not known)."""
-    message = f"`{ast.unparse(call.func)}` is not a function that can be compiled"
-    help = help_for_call(called)
+    message, help = f"`{ast.unparse(call.func)}` {how_uncompiled(called)}", help_for_call(called)
     if _is_method_of_text(call.func):
         help = "make strings after the loops, from the numbers that these compute"
     return Rejection("LOWER_CALL", message, span_of(call), help=help)

@@ -16,6 +16,7 @@ import numpy as np
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
+from ..codes.argument_help import HELP_FOR_CALLS_IN_LOOPS
 from ..codes.lowering_codes import (
     HELP_FOR_ARGUMENTS,
     HELP_FOR_EXCEPTIONS,
@@ -97,7 +98,7 @@ def with_exceptions(
                     call ValueError was raised here: …". The same in the first case, if the
                     rejection has a help of its own, and its message does not say what is raised
 
-    All other rejections stay as they are, also one that has a note already.
+    All other rejections stay as they are.
     `inspection` calls this for the report of a refused function.
     """
     causes = [e for e in raised if e.code == e.reason and e.span is not None]
@@ -107,8 +108,9 @@ def with_exceptions(
             yield r
         elif cause.holds_for_all_values and r.help in _general_help(r.code):
             yield Rejection(r.code, cause.message, cause.span, help=HELP_FOR_EXCEPTIONS)
-        elif r.note is None and (not cause.holds_for_all_values or "raises" not in r.message):
-            yield replace(r, note=f"in the first call {cause.message}")
+        elif not cause.holds_for_all_values or "raises" not in r.message:
+            note = f"in the first call {cause.message}"
+            yield replace(r, note=f"{note}; {r.note}" if r.note else note)
         else:
             yield r
 
@@ -119,7 +121,7 @@ def _general_help(code: str) -> tuple[str | None, ...]:
     return (
         None, page.help, page.help_outside_loop, HELP_FOR_ARGUMENTS, HELP_FOR_EXCEPTIONS,
         HELP_FOR_ITERABLES, HELP_FOR_LENGTHS, HELP_FOR_NONE, HELP_FOR_NUMPY, HELP_FOR_UNBOUND,
-        HELP_WITHOUT_OPTIONS, HELP_WITHOUT_STARS,
+        HELP_WITHOUT_OPTIONS, HELP_WITHOUT_STARS, HELP_FOR_CALLS_IN_LOOPS,
     )
 
 

@@ -35,12 +35,12 @@ from targets.isa.target_registry import Target
 from targets.kernel_selection import match_kernel
 
 from ..diagnostics import Label, Refused, Rejection
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import child_nodes, walk_nodes
 from ..frontend.core_nodes import inlined_at
+from ..frontend.defining_modules import is_stand_in
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..pipeline import Compilation
-from ..random_numbers import is_draw_function
 from ..types.value_types import ArgType
 from .budget_note import budget_note, is_noticeably_slower
 from .fusion_blockers import effect_rejections
@@ -175,7 +175,7 @@ def _source_loops(source: Source) -> list[Span]:
             continue
         if isinstance(node, (ast.For, ast.While)) and (span := span_of(node)) is not None:
             found.append(span)
-        worklist += ast.iter_child_nodes(node)
+        worklist += child_nodes(node)
     return found
 
 
@@ -288,7 +288,6 @@ def _loop_info(
         bytes=_bytes_per_iteration(loop),
         unfused_bytes=unfused_bytes,
         flops=_flops_per_iteration(loop),
-        notes=(f"mask form {loop.form.value}",) if isinstance(loop, PredLoop) and loop.form else (),
     )
 
 
@@ -441,7 +440,7 @@ def _helper_texts(stages: Compilation) -> Iterator[str]:
     places = (inlined_at(node) for node in walk_nodes(stages.called))
     for function in {place.function for place in places if place is not None} - {None}:
         with suppress(Refused):
-            if not is_draw_function(function):
+            if not is_stand_in(function):
                 yield read_source(function).text
 
 
@@ -578,7 +577,7 @@ def _one_of_each_cause(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]
 
 def _name_types(stages: Compilation) -> dict[str, str]:
     """The types of the function's local names, in order of their first binding."""
-    bindings = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
+    bindings = [n for n in walk_nodes(stages.source.tree) if isinstance(n, ast.Name)]
     bindings = [n for n in bindings if isinstance(n.ctx, ast.Store)]
     names = dict.fromkeys(n.id for n in sorted(bindings, key=lambda n: (n.lineno, n.col_offset)))
     texts_by_name = {name: [t for n, t in stages.plan.local_types if n == name] for name in names}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 from loopir.ir_printer import text_lines as lines_of
 from loopir.ir_traversal import source_line
@@ -18,7 +17,7 @@ from loopir.nodes import Kernel
 
 from ..frontend.source import Source
 from .listing_html import Listed, Verdict, listing_page, listing_table
-from .loop_report import LoopInfo, Report, summary_text
+from .loop_report import LoopInfo, Report, file_label, summary_text
 
 __all__ = ["Listing", "join_listings", "make_listing", "with_verdicts"]
 
@@ -49,9 +48,11 @@ class Listing:
     def __str__(self) -> str:
         return "\n".join(self._texts())
 
+    __repr__ = __str__
+
     def _texts(self) -> Iterator[str]:
         """The lines of the plain text."""
-        yield f"{self.function}  {Path(self.path).name}  for {self.target}"
+        yield f"{self.function}  {file_label(self.path)}  for {self.target}"
         yield from (f"   {text}" for _, text in self.verdicts)
         for line in self.lines:
             yield f"{line.number or '':>5} │ {line.python}".rstrip()
@@ -61,7 +62,7 @@ class Listing:
 
     def _repr_html_(self) -> str:
         """An HTML table with a row for each line of Python."""
-        title = f"{self.function}, {Path(self.path).name}, for {self.target}"
+        title = f"{self.function}, {file_label(self.path)}, for {self.target}"
         return listing_table(title, self.verdicts, self.lines)
 
     def page(self) -> str:

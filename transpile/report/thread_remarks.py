@@ -8,7 +8,8 @@ from loopir.analysis.parallelism import parallel_loops
 from loopir.analysis.work_estimate import elements_worth
 from loopir.nodes import Kernel, LoopLike, Span
 from loopir.passes.parallel.parallelize import loops_left_serial
-from targets.abi.thread_pool import pool_counts, why_no_pool
+from targets.abi.pool_control import pool_counts
+from targets.abi.thread_pool import why_no_pool
 from targets.region_costs import COUNTING_FIRST, FIRST_RATE, PAYS_ASLEEP
 
 from ..pipeline import Compilation

@@ -18,28 +18,44 @@ import ast
 import builtins
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from inspect import getattr_static
 from types import FunctionType
 
+import numpy as np
+
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
+from loopir.process.signal_exceptions import failures, suppress_failures
 
 from ..analysis.access_paths import access_path_type
+from ..codes.argument_help import (
+    HELP_FOR_CALLS_IN_LOOPS,
+    HELP_FOR_DTYPE,
+    HELP_FOR_ITEMS,
+    HELP_FOR_TYPE,
+)
 from ..diagnostics import CODES, Label, Refused, Rejection
 from ..frontend.ast_names import names_used
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import tree_key, walk_nodes
 from ..frontend.defining_modules import is_numpys, is_standard
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..types.aggregates import object_kinds
-from ..types.value_types import ArgType, ObjectType, WrappedFunction
+from ..types.value_types import (
+    ArgType,
+    ArrayType,
+    Constant,
+    ObjectType,
+    Opaque,
+    WrappedFunction,
+)
 
 __all__ = [
     "CITATION", "UserTerms", "cited_names", "cited_types", "helpers_of", "source_segment",
-    "user_terms", "with_cited_elements",
+    "user_terms", "with_cited_elements", "with_help_for_type",
 ]
 
 CITATION = re.compile(r"`([^`]+)`")
@@ -49,6 +65,8 @@ _LOOPS = (
     ast.For, ast.While, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
 )
 """The nodes that run code several times."""
+
+_HELP_WITHOUT_LOOP = "decorate the function that has the loop, or leave this one to Python"
 
 _STRING = re.compile(r"(?<![fF])(?<![fF][rR])(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 """A string literal in a citation; not an f-string, whose names count."""
@@ -95,7 +113,7 @@ def _parsed_expression(text: str) -> ast.expr | None:
     """The expression that `text` is; None if it is none."""
     try:
         return ast.parse(text, mode="eval").body
-    except SyntaxError:
+    except failures(SyntaxError):
         return None
 
 
@@ -111,10 +129,45 @@ def cited_types(text: str, types: Mapping[str, ArgType]) -> dict[str, ArgType]:
     """
     cited = dict[str, ArgType]()
     for path in CITATION.findall(text):
-        with suppress(SyntaxError):
+        with suppress_failures(SyntaxError):
             ty = access_path_type(ast.parse(path, mode="eval").body, types)
             cited |= {} if ty is None else {path: ty}
     return cited | {name: types[name] for name in sorted(cited_names(text) & types.keys())}
+
+
+def _help_for_type(ty: ArgType) -> str | None:
+    """The help for an argument `ty` that is not compiled, with ``{}`` in place of its name."""
+    if isinstance(ty, Opaque) and ty.is_iterator:
+        return "pass `list({})`, if its items are numbers"
+    if isinstance(ty, Opaque) and ty.items and ty.items not in vars(builtins):
+        fields = "pass an array or a list of numbers for each field of the items of `{}`"
+        return HELP_FOR_ITEMS.get(ty.items, fields)
+    if isinstance(ty, Opaque) and ty.code == "GUARD_DTYPE":
+        return HELP_FOR_DTYPE.get(ty.dtype_kind)
+    items = ty.items if isinstance(ty, Opaque) else ""
+    return HELP_FOR_ITEMS.get(items) or HELP_FOR_TYPE.get(_kind(ty))
+
+
+def with_help_for_type(
+    function: Callable[..., object], types: Mapping[str, ArgType], rejection: Rejection
+) -> Rejection:
+    """`rejection` with the help for the type of what its message names, if it has none. Where
+    `function` is what another decorator has returned (`functools.wraps`), with help for that.
+    """
+    if isinstance(getattr(function, "__wrapped__", None), FunctionType):
+        advice = f"put @fuse under the other decorator of `{function.__name__}`"
+        return replace(rejection, help=advice)
+    for name, ty in cited_types(rejection.message, types).items():
+        help = _help_for_type(ty)
+        if rejection.help is None and rejection.code in ("LOWER_TYPE", "GUARD_DTYPE") and help:
+            return replace(rejection, help=help.format(name))
+    return rejection
+
+
+def _kind(ty: ArgType) -> str:
+    """The name of a type without that of its items, or their format."""
+    text = ty.kind.__name__ if isinstance(ty, Constant) else str(ty)
+    return text.partition("[")[0].partition(" of ")[0]
 
 
 @record(frozen=True, slots=True)
@@ -173,7 +226,43 @@ class UserTerms:
         loop and the place is in none, `Code.help_outside_loop`.
         """
         page = CODES[code]
-        return page.help if self.in_loop(span) else page.help_outside_loop or page.help
+        if not self.in_loop(span):
+            return page.help_outside_loop or page.help
+        stays = code == "LOWER_CALL" and span is not None and self._must_stay_in_loop(span)
+        return HELP_FOR_CALLS_IN_LOOPS if stays else page.help
+
+    def _must_stay_in_loop(self, span: Span) -> bool:
+        """Whether the call at `span` cannot be made before or after the innermost loop around it:
+        it mentions what the loop binds, or its result is used, and is another one each time.
+        """
+        nodes = [*walk_nodes(self.tree)] if self.tree is not None else []
+        calls = [n for n in nodes if isinstance(n, ast.Call) and span_of(n) == span]
+        around = [(at, n) for n in nodes if isinstance(n, _LOOPS) and (at := span_of(n))
+                  and is_within(span, at)]
+        if not calls or not around:
+            return False
+        _, loop = max(around, key=lambda pair: (pair[0].line, pair[0].col))
+        bound = {n.id for n in walk_nodes(loop)
+                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        is_statement = any(isinstance(n, ast.Expr) and n.value is calls[0] for n in nodes)
+        takes_none = not (calls[0].args or calls[0].keywords)
+        return not bound.isdisjoint(names_used(calls[0])) or (takes_none and not is_statement)
+
+    def advised(self, r: Rejection, types: Mapping[str, ArgType], scope: Scope) -> Rejection:
+        """`r` with the help of its code if it has none. Of a function without a loop and without
+        arrays, with a note that says so: the loop that is worth compiling is elsewhere.
+        """
+        tree = self.tree
+        if (
+            r.code in ("LOWER_CALL", "LOWER_TYPE") and isinstance(tree, ast.FunctionDef)
+            and not self.loops
+            and not any(isinstance(ty, (ArrayType, ObjectType)) for ty in types.values())
+            and not any(scope.resolve(n) is np for n in walk_nodes(tree) if isinstance(n, ast.Name))
+        ):
+            general = _HELP_WITHOUT_LOOP if r.code == "LOWER_CALL" else None
+            note = r.note or f"`{tree.name}` has no loop of its own"
+            r = replace(r, note=note, help=r.help or general)
+        return replace(r, help=r.help or self.help(r.code, r.span))
 
     def has(self, r: Rejection) -> bool:
         """Whether all names that the message cites are the user's, or made from the user's."""
@@ -182,7 +271,8 @@ class UserTerms:
 
     def text(self, text: str, span: Span | None, *, values: bool = False) -> str:
         """`text`, which is about the code at `span`, with its citations in the terms of the source
-        (`_citation`). A citation that is an expression in that line is spelled as there.
+        (`_citation`). A citation that is an expression in that line is spelled as there; an item
+        that a loop binds is called an item of what the loop runs over.
 
         ``values``: a cited name is that of a value. If it is no variable of the user's, the source
         at `span` stands in its place, or "its result" if that is a loop.
@@ -195,6 +285,8 @@ class UserTerms:
             is_value = values and cited[1].isidentifier()
             if is_value and segment is not None and self.variable(cited[1]) is None:
                 return "its result" if span in self.loops else f"`{segment}`"
+            if span in self.loops and (items := self._items_cited(cited[1])) is not None:
+                return f"an item of `{items}`"
             cites = self._citation(cited[1], segment)
             spellings = (span and self._spelling(c, span.line) for c in (cited[1], cites))
             return f"`{next(filter(None, spellings), cites)}`"
@@ -239,16 +331,29 @@ class UserTerms:
                 return self._member(f"{owner}.{attr}", parts[k:])
         return owner
 
+    def _items_cited(self, cited: str) -> str | None:
+        """The user's variable of which `cited` is an item that the source does not spell, since a
+        loop over the variable binds it: ``x[_i]``. None for other code.
+        """
+        with suppress_failures(SyntaxError):
+            match ast.parse(cited, mode="eval").body:
+                case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=at)) if (
+                    name in self.variables and at not in self.identifiers
+                    and self.variable(at) is None
+                ):
+                    return name
+        return None
+
     def _spelling(self, cited: str, line: int) -> str | None:
         """The source text of the expression in this line that is the code `cited`, up to blanks,
         quotes and parentheses, which `ast.unparse` sets in its own way; None if there is none.
         """
         if self.tree is None or cited.isidentifier() or (parsed := _parsed(cited)) is None:
             return None
-        for n in ast.walk(self.tree):
+        for n in walk_nodes(self.tree):
             if isinstance(n, ast.expr) and n.lineno == line:
                 span, statement = span_of(n), ast.Module([ast.Expr(n)], [])
-                if span is not None and ast.dump(statement) == parsed:
+                if span is not None and tree_key(statement) == parsed:
                     return source_segment(span, self.lines)
         return None
 
@@ -290,11 +395,11 @@ def _span_of_name(a: ast.arg) -> Span:
     return Span(a.lineno, a.col_offset, a.lineno, a.col_offset + len(a.arg.encode()))
 
 
-def _parsed(text: str) -> str | None:
+def _parsed(text: str) -> Hashable:
     """The expression or statement `text`, to compare; None if it is neither."""
     try:
-        return ast.dump(ast.parse(text))
-    except (SyntaxError, ValueError):
+        return tree_key(ast.parse(text))
+    except failures(SyntaxError, ValueError):
         return None
 
 
@@ -302,7 +407,7 @@ def _is_assignment(text: str) -> bool:
     """Whether `text` is a statement that assigns."""
     try:
         (statement,) = ast.parse(text).body
-    except (SyntaxError, ValueError):
+    except failures(SyntaxError, ValueError):
         return False
     return isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
 
@@ -330,14 +435,14 @@ def user_terms(
     attributes = frozenset(n for text in texts for n in re.findall(r"\.([^\W\d]\w*)", text))
     identifiers = frozenset(name for text in texts for name in re.findall(r"[^\W\d]\w*", text))
     renamed = {name: original for name, original in renamed.items() if original in identifiers}
-    nodes = [*ast.walk(tree)]
+    nodes = [*walk_nodes(tree)]
     called = {n.func.id for n in nodes
               if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     inner = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
     variables = (names_used(tree) | {*renamed.values()}) - called - inner
     lines = dict(enumerate(source.lines, 1))
     loops = tuple(span for n in nodes if isinstance(n, _LOOPS) and (span := span_of(n)) is not None)
-    arguments = (a for a in ast.walk(tree.args) if isinstance(a, ast.arg) and span_of(a))
+    arguments = (a for a in walk_nodes(tree.args) if isinstance(a, ast.arg) and span_of(a))
     parameters = {a.arg: _span_of_name(a) for a in arguments}
     return UserTerms(
         identifiers, frozenset(variables), renamed, lines, loops, parameters, tree, objects,

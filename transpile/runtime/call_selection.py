@@ -22,7 +22,8 @@ When is Python not tried?
 - If the compiled call is long: as Python it could take a hundred times as long. But a call that
   converts lists may be long only because of the conversion. So its kernel is timed alone, and
   Python is tried if the kernel takes a small part of the call, as it reads few items of a long
-  list.
+  list. Else Python is tried once compiled calls have taken so long that a trial adds little
+  (`_calls_before_trial`).
 - If the call is larger than ``exact_up_to``: Python's sums could have other last bits there, and
   one call must not have two answers. That limit is for the *exact size* (`exact_size`), the size of
   those arguments that determine how many terms a sum has. A long list of which few items are read
@@ -92,6 +93,13 @@ _KERNEL_SHARE_OF_TABLES = 2
 """As ``_KERNEL_SHARE``, for a call of less than ``_LONGEST_CALL`` nanoseconds that makes a dict or
 a set of a hash table. Python takes some ten times as long as such a kernel, not a hundred times;
 and most of the time both ways is spent on making an object for each item.
+"""
+
+_RATIO, _RATIO_OF_TABLES, _LONGEST_TRIAL, _PAID_BY, _PAID_TRIALS = 200, 10, 500_000_000, 8, 3
+"""How many times as long as a kernel Python may take, in general and for one that makes hash tables
+or lists of lists; the nanoseconds that a call as Python may take at most; how many times as long
+compiled calls must have taken before (`_calls_before_trial`); how often Python is tried so where it
+was far slower, as other work on the machine may slow a call. Each time takes four times the calls.
 """
 
 _CONVERSION = 10
@@ -237,6 +245,16 @@ def _may_try_python(
     return is_short or is_spent_on_conversion
 
 
+def _calls_before_trial(compiled_time: int, kernel_time: int, makes_tables: bool) -> int:
+    """After how many compiled calls Python is tried where `_may_try_python` forbids it, so that the
+    trial takes at most a small part of the time that these took (`_PAID_BY`); -1: never, as it
+    could take longer than `_LONGEST_TRIAL`: `_RATIO` times the kernel, and the rest of the call.
+    """
+    ratio = _RATIO_OF_TABLES if makes_tables else _RATIO
+    longest = compiled_time + (ratio - 1) * min(kernel_time, compiled_time)
+    return -1 if longest > _LONGEST_TRIAL else -(-_PAID_BY * longest // max(compiled_time, 1))
+
+
 class CallSelection:
     """Whether compiled code or Python serves the calls of one variant, by their size: the sizes of
     one bit length (a *bucket*) share one decision.
@@ -248,7 +266,7 @@ class CallSelection:
 
     - ``converts_lists``: a compiled call converts lists, or builds them for its result. Its time
       grows with their lengths, even if the loop reads few items; ``makes_tables``: it makes a
-      dict or a set of a hash table;
+      dict or a set of a hash table, or a list of lists of several lengths;
     - ``exact_up_to``: the largest size for which Python may be chosen, since up to there compiled
       results have Python's bits; None: any. ``in_part``: it limits the exact size, that of some
       arguments only, which `choice` is given as ``exact_size``;
@@ -283,6 +301,9 @@ class CallSelection:
         self._is_doubtful = [False] * _BUCKETS  # of one by which it is `_HARDLY` faster
         self._implied_by = [*range(_BUCKETS)]  # the bucket whose times have decided, by bucket
         self._only_series = [False] * _BUCKETS  # when the calls of a bucket are timed again
+        self._waits: dict[int, int] = {}  # by bucket, `_calls_before_trial` while these are made
+        self._paid: set[int] = set()  # the buckets for which such calls have been made
+        self._tried: dict[int, int] = {}  # by bucket, how often Python was tried after them
         self._python_in_ended_series = 0
         self._allowance, self.max_allowance = FIRST_ALLOWANCE, max_allowance
         self._times = 0, 0  # compared when Python was chosen last: compiled, and as Python
@@ -362,19 +383,27 @@ class CallSelection:
         if self._awaits_series(bucket, trials, "compiled") or trials.needs_compiled:
             return False
         compiled_time = min(trials.compiled)
-        may_try = trials.may_try_python
+        may_try = True if bucket in self._paid else trials.may_try_python
         if may_try is None:
             may_try = _may_try_python(
                 compiled_time, trials.kernel, size, converts_lists=self._converts_lists,
                 makes_tables=self._makes_tables,
             )
-        if not may_try and self._converts_lists and trials.kernel is None:
+        may_wait = not may_try and self._converts_lists and bucket not in self._tried
+        if may_wait and trials.kernel is None:
             trials.needs_kernel = True
             return False
-        if may_try and (self._awaits_series(bucket, trials, "python") or trials.needs_python):
+        if may_try and self._awaits_python(bucket, trials, compiled_time):
             return False
         self._trials.pop(bucket, None)  # another thread may have decided
         python_time = min(trials.python) if may_try else _NEVER  # untried: surely far longer
+        if may_wait and (kernel := trials.kernel) is not None:
+            self._waits[bucket] = _calls_before_trial(compiled_time, kernel, self._makes_tables)
+        elif bucket in self._paid and python_time >= _FAR * compiled_time:
+            self._paid.discard(bucket)
+            self._tried[bucket] = tries = self._tried.get(bucket, 0) + 1
+            if tries < _PAID_TRIALS:
+                self._waits[bucket] = (_PAID_BY << 2 * tries) * python_time // compiled_time
         self._only_series[bucket] = may_try and python_time < _FAR * compiled_time
         if may_try and python_time + self._python_cost < compiled_time:
             self._times = compiled_time, max(python_time + self._python_cost, 0)
@@ -383,6 +412,13 @@ class CallSelection:
         else:
             self._decide_for_compiled(bucket, compiled_time, python_time)
         return True
+
+    def _awaits_python(self, bucket: int, trials: _Trials, compiled_time: int) -> bool:
+        """Whether a decision waits for calls as Python; one far slower call is enough if paid for.
+        """
+        if bucket in self._paid and any(t >= _FAR * compiled_time for t in trials.python):
+            return False
+        return self._awaits_series(bucket, trials, "python") or trials.needs_python
 
     def _awaits_series(self, bucket: int, trials: _Trials, served: Served) -> bool:
         """Whether a decision has to wait for a series of calls that are `served` in this way.
@@ -419,7 +455,8 @@ class CallSelection:
 
     def running_series(self) -> list[CallSeries]:
         """The series of calls that the inline cache is to time."""
-        return [t.running for t in self._trials.values() if t.running is not None]
+        trials = list(self._trials.values())  # other threads may add some
+        return [t.running for t in trials if t.running is not None]
 
     @property
     def python_in_series(self) -> int:
@@ -472,6 +509,7 @@ class CallSelection:
         """
         bucket = size.bit_length()
         if self._decisions[bucket] is not None:
+            self._paid |= {bucket} if self._waits.pop(bucket, -1) > 0 else set()
             self._decisions[bucket] = None
             self._allowance = min(next_allowance(self._allowance), self.max_allowance)
 
@@ -502,8 +540,11 @@ class CallSelection:
 
         - the function is a region, or converts lists, as calls of equal size may differ in work;
         - the decision is doubtful (`_HARDLY`);
-        - it is close, and the allowance is at most `_ALLOWANCE_OF_CLOSE`.
+        - it is close, and the allowance is at most `_ALLOWANCE_OF_CLOSE`;
+        - Python is to be tried later (`_calls_before_trial`).
         """
+        if self._decisions[bucket] == "compiled" and (wait := self._waits.get(bucket, -1)) > 0:
+            return wait
         may_be_wrong = self._is_close[bucket] and self._allowance <= _ALLOWANCE_OF_CLOSE
         may_be_wrong = may_be_wrong or self._is_doubtful[bucket]
         may_change = self._is_region or self._converts_lists or self._decisions[bucket] == "python"

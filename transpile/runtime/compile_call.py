@@ -12,8 +12,9 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from loopir.process.signal_exceptions import is_from_signal_handler
 from targets.abi.trampoline import build_in_background
-from targets.build.build_errors import BuildError, NoCompiler, is_from_signal_handler
+from targets.build.build_errors import BuildError, NoCompiler
 
 from .. import knobs
 from ..diagnostics import Refused, Rejection
@@ -67,13 +68,10 @@ def compile_variant(
             state = _run(state, settings)
     except Refused as refused:
         if stores:
-            name = target.full_name
-            disk_cache.store_refusal(function, types, options, name, refused.rejection)
+            disk_cache.store_refusal(function, types, options, target, refused.rejection)
         raise
     if stores:
-        disk_cache.store_variant(
-            function, types, options, target.full_name, state.interface, state.entry
-        )
+        disk_cache.store_variant(function, types, options, target, state.interface, state.entry)
     variant: Variant = state.variant
     return variant
 

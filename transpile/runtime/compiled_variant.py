@@ -17,25 +17,29 @@ from typing import Any
 import numpy as np
 
 from loopir.lazy_dataclass import record
-from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
-from targets.abi.inline_cache import size_of_call
+from loopir.status_bits import FIRST_GUARD_STATUS, GUARD_SHIFT
+from targets.abi.inline_cache import ArgumentKey, size_of_call
 from targets.abi.load_kernel import LoadedKernel
 
 from ..call_plan import ArgumentMismatch, KernelInterface, ListItems
 from ..host_nodes import HostAttribute, HostExpr, HostName
 from ..result_spec import builds_lists, builds_tables
 from ..types.typeof import parameter_names
-from .call_selection import CallSelection
+from .call_selection import MAX_ALLOWANCE, CallSelection
 from .kernel_call.argument_mismatch import argument_mismatch
-from .kernel_call.float_errors import VerdictCache, judge_recorded, judge_status
+from .kernel_call.float_errors import VerdictCache
 from .kernel_call.list_capacity import new_capacity
 from .kernel_call.native_call import native_call
 from .kernel_call.not_native import NotNative
 from .kernel_call.python_wrapper import make_binding_test, make_wrapper
-from .kernel_call.snapshot import Snapshot, any_same_memory
+from .kernel_call.snapshot import Snapshot
+from .kernel_call.status_judgement import judge_and_restore
 from .kernel_call.stub_functions import Arguments
 
 __all__ = ["Variant"]
+
+_ALLOWANCE_OF_UNSIZED = 1 << 10
+"""How many calls a decision serves at most where the size of a call does not count all lists."""
 
 _NOT_RUN = 1 << 62
 """The time of a kernel that has not run: longer than any."""
@@ -96,23 +100,27 @@ class Variant:
         it. ``is_region``: see `CallSelection`.
         """
         if self.selection is None:
-            takes_lists = any(isinstance(b, ListItems) for b in self.interface.bindings)
+            lists = [b for b in self.interface.bindings if isinstance(b, ListItems)]
+            is_sized = all(b.counting_argument is not None for b in lists)
             self.selection = CallSelection(
-                converts_lists=takes_lists or builds_lists(self.interface.returned),
+                converts_lists=bool(lists) or builds_lists(self.interface.returned),
                 is_region=is_region,
                 exact_up_to=self.interface.exact_up_to,
                 in_part=self.interface.exact_arguments is not None,
                 makes_tables=builds_tables(self.interface.returned),
+                max_allowance=MAX_ALLOWANCE if is_sized else _ALLOWANCE_OF_UNSIZED,
             )
         return self.selection
 
-    def exact_size(self, values: Sequence[object]) -> int:
-        """The size of a call with these `values` that `CallSelection` compares with
-        ``exact_up_to``: of the arguments alone on which the number of terms of sums depends
-        (`exact_sizes.exact_size`).
+    def exact_size(self, values: Sequence[object], keys: Sequence[ArgumentKey]) -> int:
+        """The size of a call with these `values`, which have these `keys`, that `CallSelection`
+        compares with ``exact_up_to``: of the arguments alone on which the number of terms of sums
+        depends (`exact_sizes.exact_size`).
         """
         part = self.interface.exact_arguments
-        return size_of_call(values if part is None else [values[k] for k in part])
+        if part is None:
+            return size_of_call(values, keys)
+        return size_of_call([values[k] for k in part], [keys[k] for k in part])
 
     def attach(
         self, fallback: Fallback, calls: CellType, native_calls: np.ndarray | None = None
@@ -194,10 +202,7 @@ class Variant:
         - negative: the arguments do not fit the kernel, which has not run;
         - FIRST_GUARD_STATUS or more: a guard failed. The kernel has written nothing;
         - else bits: which checks failed and which floating-point conditions arose, after the kernel
-          may have written. `float_errors` judges them. If Python replays, the arrays in the
-          snapshot `saved` are put back first. It is empty where nothing need be put back: a kernel
-          that stops (`Kernel.stops`) leaves what Python writes again, and has itself restored an
-          array that was passed twice (`emit_c._undo_code`).
+          may have written (`judge_and_restore`).
         """
         if status < 0:
             return ""
@@ -206,32 +211,9 @@ class Variant:
             number = (status >> GUARD_SHIFT) - 1
             self.failed_guards[number] += 1
             return interface.guards[number]
-        # Python can run the call again if there are copies to put back, or if the kernel has
-        # written nothing that is also its input.
-        overwrites_input = interface.rewrites or self._passes_written_array_twice(arguments)
-        can_replay = bool(saved) or not overwrites_input
-        if interface.raised_order is None:
-            code = judge_status(
-                interface, self.function, status, can_replay=can_replay, known=self.verdicts
-            )
-        else:
-            names = [p.name for p in interface.params]
-            raised_order = arguments[names.index(interface.raised_order)]
-            code = judge_recorded(
-                interface, self.function, status, raised_order, known=self.verdicts
-            )
-        for array, copy in saved if code else ():
-            array[...] = copy
-        return code
-
-    def _passes_written_array_twice(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether an array that is written was also passed for another parameter, which may be
-        read. Then Python cannot replay on what the kernel has written.
-        """
-        if not self.interface.in_place:
-            return False
-        arrays = dict(zip((p.name for p in self.interface.params), arguments, strict=True))
-        return any_same_memory((arrays[a], arrays[b]) for a, b in self.interface.in_place)
+        return judge_and_restore(
+            interface, self.function, status, arguments, saved, known=self.verdicts
+        )
 
     def mismatch(self, call_arguments: Sequence[object]) -> str:
         """The guard code for a call that the kernel did not accept although its types are right,

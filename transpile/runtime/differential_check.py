@@ -17,9 +17,9 @@ import numpy as np
 
 from loopir.ir_interpreter import run_kernel
 from loopir.nodes import Kernel
+from loopir.process.signal_exceptions import failures
 from targets.abi.portable_call import complex_as_floats
 from targets.abi.sequence_conversion import shared_array
-from targets.build.build_errors import failures
 
 from ..errors import FuseError, call_signature_text, source_location
 from ..frontend.suppress_warnings import suppress_warnings

@@ -6,8 +6,7 @@ A call takes one of two ways:
   and calls what the row names. The dispatcher does not see such a call;
 - slow: no row fits (`Dispatcher._select_callee`), or the variant that was called could not serve
   the call (`Dispatcher._on_miss`), whose arguments are unchanged then. The dispatcher returns what
-  to call: a variant, compiled if need be (`_compile_or_refuse`), the outlined function, or the
-  original.
+  to call: a variant, the outlined function, or the original.
 
 What it decides becomes a row of the installed call: a variant, or Python, for arguments of these
 types and of certain sizes (`call_selection`). Calls that Python serves, after a refusal or a failed
@@ -28,8 +27,8 @@ from time import perf_counter
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from loopir.garbage_collection import collecting_less_often
 from targets.abi.inline_cache import CacheRow, size_of_call
+from targets.abi.vectorcall import Vectorcall, attach_call
 
 from .. import knobs
 from ..call_plan import writes_captured
@@ -42,18 +41,21 @@ from ..errors import (
     selects_python,
 )
 from ..options import Options
-from ..types.value_types import WrappedFunction
+from ..types.typeof import has_chunked_argument, is_probe
+from ..types.value_types import ObjectType, WrappedFunction
 from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
 from .installed_call import InstalledCall, Keys, keys_of, never_original
 from .kernel_call.stub_functions import Arguments, Timed, choosing_stub, timed_call, untraced
 from .process.background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
-from .process.compiler_faults import Faults
+from .process.compiler_faults import Faults, retry_bugs
 from .process.fork_lock import ForkSafeLock
+from .process.garbage_collection import collecting_less_often
 from .redefined_functions import DelayedSetup
 from .refusal_warnings import RefusalWarnings, names_of_refused_values, shown_types
 from .region_records import RegionRole
 from .self_calls import DirectSelfCalls
 from .specialization import (
+    CALLS_TO_SETTLE,
     MAX_SIGNATURES,
     SIGNATURE_INDEPENDENT,
     SignatureResolver,
@@ -77,12 +79,13 @@ __all__ = ["Dispatcher"]
 _log = logging.getLogger(__name__)
 
 
-class Dispatcher(WrappedFunction):
+class Dispatcher(Vectorcall, WrappedFunction):
     """The state of one function: its specializations, and the installed call."""
 
     is_region = False  # whether it is an outlined region, which may be called in a loop
     role = RegionRole()  # of a region: what the function around it has decided
     region_type: ClassVar[type[FusedRegion]]
+    _callee_for_chunks: Callable[[Specialization, Arguments], Callable[..., Any]]  # of `Fused`
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
         """Each object has its own class, whose ``__call__`` is the installed call: a frame less."""
@@ -115,12 +118,11 @@ class Dispatcher(WrappedFunction):
 
     def _install(self, call: Callable[..., Any]) -> None:
         """Make `call` what a call of this object runs."""
-        type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
+        attach_call(self, call)
 
     def _send_all_calls_here(self) -> bool:
         """Forget all rows: install the stub that takes each call to `_select_callee` (with
-        ``verify`` to `_select_verified_callee`). Returns True; False if nothing was installed, as
-        ``TRANSPILE_SELECT=python`` lets the original serve all calls.
+        ``verify`` to `_select_verified_callee`). False if ``TRANSPILE_SELECT=python`` forbids it.
         """
         if self._installed is None:
             if selects_python():
@@ -141,7 +143,8 @@ class Dispatcher(WrappedFunction):
         self._unverified += self.options.verify
         serving, _ = self._select_callee(values)
         spec = self._specialization(values)
-        is_python = serving is self._function or spec.rejection is not None
+        is_python = serving is self._function or has_chunked_argument(spec.types)
+        is_python = is_python or spec.rejection is not None
         variant = None if is_python else spec.variant(values)
         is_left_out = is_python or (variant is not None and writes_captured(variant.interface))
         if self._unverified < 1 or is_left_out:
@@ -169,6 +172,10 @@ class Dispatcher(WrappedFunction):
            size, or is still to be measured (`_faster_callee`).
         """
         spec = self._specialization(values)
+        if has_chunked_argument(spec.types):
+            return self._callee_for_chunks(spec, values), None
+        if not spec.variants and is_probe(values) and not fallback_is_error():
+            return self._function, None  # Dask only asks for the type of the result
         delayed = self._delayed_setup if self._selects_by_time() else None
         if delayed and (add_time := delayed.serve_by_python(spec, values, self._put_rows)):
             return self._function, self._faults.guarded(add_time, None)
@@ -192,10 +199,10 @@ class Dispatcher(WrappedFunction):
         If it has not decided yet, the call is a trial: its time goes to `_add_time`. A decision
         holds for a number of calls; then it is dropped here, and calls are timed again.
         """
-        keys, size = keys_of(spec.types, values), size_of_call(values)
+        keys = keys_of(spec.types, values)
+        size, exact_size = size_of_call(values, keys), variant.exact_size(values, keys)
         selection = variant.selection_by_time(is_region=self.is_region)
         assert self._installed is not None
-        exact_size = variant.exact_size(values)
         if selection.is_exact(exact_size) and self._installed.is_used_up(keys, size):
             selection.measure_again(size)
         in_series = self._installed.can_time_calls and spec.rows_tell(self._function)
@@ -254,7 +261,7 @@ class Dispatcher(WrappedFunction):
         selection = spec.selection_of_outlined() if may_select else None
         if selection is None or self._installed is None:
             return self._callee_of_refused(spec, values), None
-        keys, size = keys_of(spec.types, values), size_of_call(values)
+        size = size_of_call(values, keys := keys_of(spec.types, values))
         served, is_trial = selection.choice(size, self._installed.is_used_up(keys, size))
         callee = self._function if served == "original" else selection.outlined.function
         spec.replays.update(filter(None, [selection.codes[served]]))
@@ -269,28 +276,27 @@ class Dispatcher(WrappedFunction):
         return spec.observed(callee), self._faults.guarded(add_time, None)
 
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
-        """The function to call for a signature that is refused: the outlined function, if some of
-        its statements compile, else the original. If it is recursive, a copy that calls itself
-        directly and not through the dispatcher (`self_calls`).
+        """The function to call for a signature that is refused: the outlined function if there is
+        one, else the original. If it is recursive, a copy that calls itself (`self_calls`).
 
         To decide this costs microseconds. So a row of the installed call sends the next calls to
-        the same function: `Specialization.allowance` of them, which is 1, 2, 4, …. Then a call is
-        decided again, as names may have been rebound, or a region found slower than Python. No row
-        if calls must come here (`_may_bypass`), or a variant from before the refusal may apply.
+        the same function: `Specialization.allowance` of them, which is 1, 2, 4, … (from 16 on if no
+        region adapts). Then a call is decided again: names may be rebound, a region be slow. No row
+        if calls must come here (`_may_bypass`), or an earlier variant may apply.
         """
         assert spec.rejection is not None
-        code, outlined = spec.rejection.code, spec.outlined
+        code, outlined, specs = spec.rejection.code, spec.outlined, self._specializations.values()
         is_compiled = outlined is not None and not outlined.loops
         callee = self._function if is_compiled else self._replaying_function(spec, code)
         if outlined is not None:
-            specs = self._specializations.values()
             callee = self._direct_self_calls.outlined(self, outlined, specs)
-        elif direct := self._direct_self_calls.function(self, self._specializations.values()):
-            callee = direct
+        else:
+            if not any(isinstance(t, ObjectType) for t in spec.types):  # rows tell only its class
+                spec.allowance = max(spec.allowance, CALLS_TO_SETTLE)
+            callee = self._direct_self_calls.function(self, specs) or callee
         serving = spec.observed(callee)
         if self._may_bypass() and not spec.variants:
-            for_all = code in SIGNATURE_INDEPENDENT
-            keys = None if for_all else keys_of(spec.types, values)
+            keys = None if code in SIGNATURE_INDEPENDENT else keys_of(spec.types, values)
             self._send_to_python(spec, keys, callee, None if is_compiled else code)
         return serving
 
@@ -315,9 +321,8 @@ class Dispatcher(WrappedFunction):
     def _on_miss(
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function that runs a call which the variant `failed` of `spec` could not serve. The
-        wrappers and the builtins in C ask, and call it with the arguments, which are unchanged.
-        `code`: of the guard or check that failed; "" if an argument did not fit a parameter.
+        """The function that runs a call which the variant `failed` of `spec` could not serve; the
+        arguments are unchanged. `code`: of the guard or check; "" if an argument did not fit.
 
             f(x[1:], x[:-1])       # code "GUARD_ALIAS": the original                           (1)
             f(2**70)               # code "", the type is an int: the original                  (2)
@@ -385,9 +390,8 @@ class Dispatcher(WrappedFunction):
     def _after_float_condition(
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call after a floating-point condition, where the status alone does not
-        tell what Python would show (`code`: GUARD_FLOAT_STATUS or GUARD_ERRSTATE). The first time
-        the original; later a variant whose kernel records which operation raised, if that helps.
+        """The function to call after a floating-point condition of which the status alone does not
+        tell what Python shows: first the original, later a variant that records what raised.
         """
         from .kernel_call.float_errors import recording_helps
 
@@ -398,9 +402,7 @@ class Dispatcher(WrappedFunction):
         return self._python_after_failed_guard(spec, code, values)
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
-        """A variant that records which operation raised; None if compiling it has failed. Raises
-        a fault after which the next call tries again (`Faults.should_retry`).
-        """
+        """A variant that records which operation raised; None if compiling it has failed."""
         with self._lock.held:
             self._lock.note_owner()
             if not failed.recording_tried:
@@ -414,9 +416,8 @@ class Dispatcher(WrappedFunction):
             return failed.recording_variant
 
     def _specialization(self, values: Arguments) -> Specialization:
-        """The specialization for the signature of these arguments: the known one, with the
-        `rejection` that it may have, or a new one, which nothing is compiled for yet. Past
-        `MAX_SIGNATURES` all new signatures share one specialization, which is refused.
+        """The specialization for the signature of these arguments, perhaps a new one. Past
+        `MAX_SIGNATURES` all new signatures share one, which is refused.
         """
         known = self._specializations
         types = self._signatures.signature_of_call(values, known)
@@ -479,7 +480,7 @@ class Dispatcher(WrappedFunction):
             delayed = self._delayed_setup
             known = delayed.known_refusal(spec, settings) if delayed else None
             try:
-                variant = None if known else self._build_variant(spec, settings, values)
+                variant = None if known else retry_bugs(self._build_variant, spec, settings, values)
             except CompilationPending:
                 return None
             except Exception as error:  # whatever went wrong, the original still runs
@@ -559,8 +560,8 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, refusal: Refusal, cause: Rejection,
         wanted: OutlinedFunction | None = None,
     ) -> OutlinedFunction | None:
-        """The outlined function for a refused signature (`plan_outlining`, `bind_plan`); None if
-        there is none. ``cause``: what the user is told; ``wanted``: the outlined function so far.
+        """The outlined function for a refused signature (`plan_outlining`, `bind_plan`), if any.
+        ``cause``: what the user is told; ``wanted``: the outlined function so far.
         """
         from .outlined_function import bind_plan
 
@@ -586,8 +587,7 @@ class Dispatcher(WrappedFunction):
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
         """The outlined function of a refused signature (None: there is none), after its regions
-        were adapted to what their calls have shown (`OutlinedFunction.as_measured`): they may
-        become Python for good, the slow ones only if `may_drop_regions`; or a part of the function.
+        were adapted to what their calls have shown (`OutlinedFunction.as_measured`).
         """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None or spec.refusal is None:

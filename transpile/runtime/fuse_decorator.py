@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from inspect import Parameter, Signature
 from types import CodeType, FunctionType, MethodType
 from typing import (
@@ -23,18 +24,23 @@ from typing import (
     overload,
 )
 
+from ..frontend.defining_modules import is_python_class
 from ..options import OnReject, Options, options_of
-from ..types.typeof import parameter_names
+from ..types.typeof import has_chunked_argument, is_dask_array, parameter_names
 from .dispatcher import Dispatcher
 from .kernel_call.stub_functions import Arguments, argument_collector
 from .region_records import OutlinedFunction, Stats, total_stats
+from .specialization import Specialization
 
 if TYPE_CHECKING:
     from targets.isa.target_registry import TargetName
 
+    from ..chunks.chunk_plan import ChunkPlan
+    from ..chunks.chunked_function import AnyCall, ChunkedFunction
     from ..report.loop_report import Report
     from ..report.source_listing import Listing
     from ..types.value_types import ArgType
+    from ..ufuncs.generalized_ufunc import GeneralizedUfunc
 
 __all__ = ["AnyFused", "Decorator", "Fused", "fuse", "recorded_functions"]
 
@@ -128,7 +134,7 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """
     chosen = options_of(options)
     if "threadpoolctl" in sys.modules:  # a limit may be set before the first call
-        from targets.abi.thread_pool import register_controller
+        from targets.abi.pool_control import register_controller
 
         register_controller()
     return _decorated(function, chosen) if function else lambda f: _decorated(f, chosen)
@@ -214,7 +220,8 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     """
 
     __signature__ = _ForwardedSignature()
-    __code__, __defaults__, __kwdefaults__ = (
+    __code__, __globals__, __defaults__, __kwdefaults__ = (
+        _ForwardedAttribute(),
         _ForwardedAttribute(),
         _ForwardedAttribute(),
         _ForwardedAttribute(),
@@ -231,6 +238,7 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     def __init__(self, function: Callable[_P, _R_co], options: Options) -> None:
         super().__init__(_python_function(function), options)
         functools.update_wrapper(self, self._function)
+        self._chunked: ChunkedFunction | None = None
 
     if TYPE_CHECKING:
         def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
@@ -264,6 +272,11 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Fused[_P, _R_co]:
         return self
 
+    def __dask_tokenize__(self) -> object:
+        from .cache.function_pickling import function_token
+
+        return "fused", function_token(self._function, self), str(self.options)
+
     def __reduce__(self) -> str | tuple[Any, ...]:
         from pickle import PicklingError
 
@@ -277,6 +290,50 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
             return _restore_fused, (function_state(function, self), self.options)
         except Refused as refused:
             raise PicklingError(f"{function.__qualname__} cannot be pickled: {refused}") from None
+
+    # -- Dask arrays
+
+    def _callee_for_chunks(
+        self, spec: Specialization, values: Arguments
+    ) -> Callable[..., Any]:
+        """The function that makes the graph of a call with Dask arrays; the original, which makes
+        one of its own, if the call cannot run chunk by chunk.
+        """
+        from ..chunks.chunk_plan import ChunkPlan
+        from ..chunks.chunked_function import results_of
+        from ..diagnostics import Refused
+
+        try:
+            call = self._chunk_plan(values)
+        except Refused as refused:
+            spec.rejection = refused.rejection
+            self.warnings.warn_of(spec.rejection, spec, self.options)
+            return self._replaying_function(spec, spec.rejection.code)
+        spec.rejection = None
+        assert not isinstance(call, ChunkPlan)
+        return lambda *args, **kwargs: results_of(call)
+
+    def _chunk_plan(self, values: Arguments) -> ChunkPlan | AnyCall:
+        """How a call with these arguments, Dask arrays among them, runs chunk by chunk; without
+        such arrays, how the others could be cut. Raises Refused if it does not.
+        """
+        from ..chunks.chunked_function import ChunkedFunction
+        from ..chunks.dask_calls import stand_ins
+        from .cache.function_pickling import reads_data
+
+        if self._chunked is None:
+            self._chunked = ChunkedFunction(self)
+        arrays = stand_ins(values)
+        types = self._signatures.signature_of_call(arrays, self._specializations)
+        copied = self._with_present_values if reads_data(self._function) else None
+        return self._chunked.call(types, values, copied)
+
+    def _with_present_values(self) -> AnyFused:
+        """A copy that goes on reading the values which its names have now. Raises Refused."""
+        from .cache.function_pickling import with_present_values
+
+        function = with_present_values(self._function, lambda f, copy: Fused(copy, f.options))
+        return Fused(function, self.options)
 
     # -- inspection
 
@@ -302,9 +359,30 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         else:
             from .inspection import report_all
 
-            reports = [self.report_for(types) for types in self.signatures]
+            whole = (t for t in self.signatures if not has_chunked_argument(t))
+            reports = [self.report_for(types) for types in whole]
             report = report_all(self._function, self.options, reports)
         return report.in_detail() if verbose else report
+
+    def gufunc(self, signature: str) -> GeneralizedUfunc:
+        """This function over the last axes of its arguments, as a generalized ufunc of NumPy with
+        that signature: ``dot.gufunc("(n),(n)->()")`` takes arrays of any rank.
+
+        Raises ValueError for a wrong signature, TypeError for one with another number of inputs
+        than the function has parameters.
+        """
+        from ..ufuncs.generalized_ufunc import GeneralizedUfunc
+
+        return GeneralizedUfunc(self, signature)
+
+    def plan(self, *args: Any, **kwargs: Any) -> str:
+        """What a call with these arguments, Dask arrays among them, would do with their chunks; of
+        other arrays, how they could be cut. The function does not run.
+        """
+        from ..chunks.chunked_function import describe_plan
+
+        values = argument_collector(self._function)(*args, **kwargs)
+        return describe_plan(self, values, partial(self._chunk_plan, values))
 
     def emit(self, stage: str, *args: Any, **kwargs: Any) -> str:
         """The text of a stage (``python``, ``loopir``, ``c``, ``asm``, …) for these arguments.
@@ -430,9 +508,13 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         return with_verdicts(shown, self.report_for(types))
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
-        return self._signatures.signature_of_call(
-            argument_collector(self._function)(*args, **kwargs), self._specializations
-        )
+        """The types of these arguments; of a Dask array that of its chunks."""
+        values = argument_collector(self._function)(*args, **kwargs)
+        if any(map(is_dask_array, values)):
+            from ..chunks.dask_calls import stand_ins
+
+            values = stand_ins(values)
+        return self._signatures.signature_of_call(values, self._specializations)
 
 
 Fused.region_type = Fused
@@ -467,6 +549,8 @@ def _python_function(function: Callable[..., Any]) -> FunctionType:
         getattr(function, "__wrapped__", None), (FunctionType, Fused)
     )
     advice = "; put @fuse under it" if is_wrapped else ""
+    if is_python_class(function):
+        advice = "; put @fuse on its methods"
     kind = type(function).__name__
     description = (
         f"the class {function.__name__}" if kind == "type" else f"an object of type {kind}"

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-from loopir.garbage_collection import collecting_less_often
 from loopir.lazy_dataclass import replace
 from targets.isa.target_registry import Target
 
 from .. import knobs
 from ..call_plan import ArgumentMismatch
 from ..diagnostics import Refused, Rejection
-from ..errors import EmitError, FuseError, fallback_message
+from ..errors import NOTE_ON_EMPTY_LISTS, EmitError, FuseError, fallback_message
+from ..frontend.ast_walk import walk_nodes
 from ..frontend.source import Source, read_source, span_of
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
@@ -26,7 +26,7 @@ from ..report.measured_choice import (
     faster_as_python_rejection,
     too_short_rejections,
 )
-from ..report.refusal_causes import uncompiled_numpy_calls
+from ..report.refusal_causes import uncompiled_calls
 from ..report.remark_selection import merge_equal, without_shown
 from ..report.replay_exceptions import with_exceptions
 from ..report.report_builder import (
@@ -40,6 +40,7 @@ from ..report.source_listing import Listing, join_listings, make_listing
 from ..types.typeof import parameter_names
 from ..types.value_types import ArgType
 from .compile_call import rejection_of
+from .process.garbage_collection import collecting_less_often
 from .refusal_warnings import follows_from_outside, names_of_refused_values
 from .specialization import Specialization
 
@@ -86,7 +87,7 @@ def report(
         return found
     is_one = len(empty) == 1
     assumed = f"{' and '.join(empty)} {'was' if is_one else 'were'} empty in the first call: " \
-              "an empty list counts as one of floats"
+              f"{NOTE_ON_EMPTY_LISTS}"
     return replace(found, assumed=assumed)
 
 
@@ -126,6 +127,8 @@ def _report_on_types(
         )
         if outlined is not None:
             refused = _report_with_regions(function, outlined, refused)
+        elif reason.code == "LOWER_LIBRARY":
+            refused = replace(refused, rejections=_with_uncompiled_calls(function, refused))
         if spec is None:
             return refused
         told = with_exceptions(refused.rejections, spec.raised)
@@ -353,8 +356,8 @@ def _report_with_regions(
     function: FunctionType, outlined: OutlinedFunction, refused: Report
 ) -> Report:
     """The report with those of the regions: for the types of their last call, if they have run. It
-    shows all calls that are left to NumPy (`uncompiled_numpy_calls`), also if all loops are
-    compiled; then in source order.
+    shows all calls that are left to a library (`_with_uncompiled_calls`), if all loops are
+    compiled, too.
     """
     reports = [
         _without_consequences(p.fused.report_for(p.latest), p, outlined, refused)
@@ -368,12 +371,18 @@ def _report_with_regions(
     known = {n: ty for n, ty in found.names.items() if n not in _names_bound_outside(outlined)}
     found = replace(found, names=known)
     too_short = [span for s in outlined.too_short if (span := span_of(s)) is not None]
-    shown = found.rejections
-    if left := [*uncompiled_numpy_calls(function)]:
-        merged = merge_equal((*shown, *left))
-        shown = tuple(sorted(merged, key=lambda rejection: rejection.line or 0))
-    shown = (*shown, *too_short_rejections(too_short))
+    shown = (*_with_uncompiled_calls(function, found), *too_short_rejections(too_short))
     return replace(found, rejections=shown, further=without_shown(found.further, shown))
+
+
+def _with_uncompiled_calls(function: FunctionType, report: Report) -> tuple[Rejection, ...]:
+    """The rejections of `report`, and all calls that are left to a library (`uncompiled_calls`);
+    then in source order.
+    """
+    left = [*uncompiled_calls(function)]
+    merged = merge_equal((*report.rejections, *left))
+    by_line = sorted(merged, key=lambda rejection: rejection.line or 0)
+    return tuple(by_line) if left else report.rejections
 
 
 def _names_bound_outside(outlined: OutlinedFunction) -> set[str]:
@@ -381,11 +390,11 @@ def _names_bound_outside(outlined: OutlinedFunction) -> set[str]:
     there are not known.
     """
     helpers = {r.helper for r in outlined.regions}
-    nodes = [*ast.walk(outlined.tree)]
+    nodes = [*walk_nodes(outlined.tree)]
     results = {
         id(to) for n in nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
         and isinstance(n.value.func, ast.Name) and n.value.func.id in helpers
-        for target in n.targets for to in ast.walk(target)
+        for target in n.targets for to in walk_nodes(target)
     }
     stored = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
     return {n.id for n in stored if id(n) not in results}
@@ -456,9 +465,9 @@ def _source_or_none(function: FunctionType) -> Source | None:
 def _build_failure(stages: Compilation, target: Target, options: Options) -> Rejection | None:
     """Why the kernel cannot be built here; None if it can, or if it is for another machine."""
     from targets.build.build_kernel import BuildError, NoCompiler, build_kernel
-    from targets.isa.target_registry import runnable_targets
+    from targets.isa.target_registry import runs_here
 
-    if target not in runnable_targets():
+    if not runs_here(target):
         return None
     try:
         build_kernel(stages.c(target), target, cache=options.cache, contract=options.fma)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from targets.abi.c_api import opened_trampoline
 from targets.abi.inline_cache import (
     ArgumentKey,
     CacheRow,
@@ -25,9 +26,9 @@ from targets.abi.inline_cache import (
     original_test,
 )
 from targets.abi.native_entry import ParameterList
-from targets.abi.trampoline import opened_trampoline, start_opening
+from targets.abi.trampoline import start_opening
 
-from ..types.value_types import Constant, Function, ObjectType
+from ..types.value_types import Constant, Function, ListType, ObjectType
 from .kernel_call.stub_functions import Arguments, backoff_stub
 
 if TYPE_CHECKING:
@@ -203,9 +204,16 @@ def keys_of(types: Sequence[ArgType], values: Arguments) -> Keys:
             value,
             by_identity=_is_given_by_identity(ty, value),
             all_items=isinstance(ty, ObjectType),  # whose parts have types of their own
+            sized=_list_attributes(ty),
         )
         for ty, value in zip(types, values, strict=True)
     )
+
+
+def _list_attributes(ty: ArgType) -> tuple[str, ...]:
+    """The attributes of an object of type `ty` that are lists, which calls convert."""
+    parts = ty.parts if isinstance(ty, ObjectType) else ()
+    return tuple(key for key, t in parts if isinstance(t, ListType) and isinstance(key, str))
 
 
 def _is_given_by_identity(ty: ArgType, value: object) -> bool:

@@ -71,6 +71,26 @@ class OutliningPlan:
     code of those that are inlined."""
 
 
+@record(frozen=True, slots=True)
+class _Candidates:
+    """A refused function whose statements are known, ready to be cut into regions."""
+
+    source: Source  # without the function object
+    tree: ast.FunctionDef
+    facts: RegionFacts
+
+    def plan(
+        self, function: FunctionType, dropped: frozenset[str] = _NONE
+    ) -> OutliningPlan | None:
+        """Step 4 of `plan_outlining`."""
+        outlined = outline_regions(self.tree, self.facts, dropped)
+        if outlined is None:
+            return None
+        code = function.__code__
+        regions = tuple(_planned_region(region, self.facts, code) for region in outlined.regions)
+        return OutliningPlan(self.source, outlined, regions)
+
+
 @record(slots=True)
 class Refusal:
     """Why a signature is refused, and how the function is outlined for it. Shared by all function
@@ -81,6 +101,7 @@ class Refusal:
     cause: Rejection  # `refusal_causes.with_cause` of it, which the user is told
     error: Exception  # what was raised
     _plans: dict[frozenset[str], OutliningPlan | None] = field(default_factory=dict)
+    _candidates: _Candidates | None = None
 
     @property
     def is_about_source(self) -> bool:
@@ -90,9 +111,14 @@ class Refusal:
     def plan(
         self, function: FunctionType, types: Mapping[str, ArgType], dropped: frozenset[str]
     ) -> OutliningPlan | None:
-        """As `plan_outlining`, which is called once for the same ``dropped``."""
+        """The plan without the regions ``dropped``: see `plan_outlining`. Each is made once."""
+        if not self._plans:
+            self._candidates = plan_outlining(function, types, self.rejection)
         if dropped not in self._plans:
-            self._plans[dropped] = plan_outlining(function, types, self.rejection, dropped)
+            whole, found = self._plans.get(_NONE), self._candidates
+            has_none = whole is not None and {r.region.helper for r in whole.regions} <= dropped
+            plan = None if has_none or found is None else found.plan(function, dropped)
+            self._plans[dropped] = plan
         return self._plans[dropped]
 
 
@@ -114,25 +140,23 @@ def outline_function(
 
     `plan_outlining` selects the regions, `bind_plan` makes the functions.
     """
-    plan = plan_outlining(function, types, rejection)
+    found = plan_outlining(function, types, rejection)
+    plan = None if found is None else found.plan(function)
     return None if plan is None else bind_plan(plan, function, options, region_type)
 
 
 def plan_outlining(
-    function: FunctionType,
-    types: Mapping[str, ArgType],
-    rejection: Rejection,
-    dropped: frozenset[str] = _NONE,
-) -> OutliningPlan | None:
+    function: FunctionType, types: Mapping[str, ArgType], rejection: Rejection
+) -> _Candidates | None:
     """How `function`, which was refused for arguments of these types, is outlined:
 
     1. `RegionFacts` finds the statements that `rejection` blames, and others that cannot compile;
     2. `hoist_numpy_call` takes a refused NumPy call out of its statement, so that the rest of the
        statement can be in a region;
     3. `sink_lists` moves the creation of empty lists to the statements that fill them;
-    4. `outline_regions` selects the regions, and makes the calling function. ``dropped``: the names
-       of those that are to be Python again, as they are refused, or Python was measured to be
-       faster.
+    4. `_Candidates.plan`, of the result, selects the regions (`outline_regions`), and makes the
+       calling function. ``dropped``: the names of those that are to be Python again, as they are
+       refused, or Python was measured to be faster.
 
     None if there are no regions, or none can help: the source cannot be read or the C compiler
     fails (SOURCE_…, BUILD_…), or `rejection` blames no statement of the body, but a default, say.
@@ -148,12 +172,7 @@ def plan_outlining(
         facts = RegionFacts(tree, types, scope, rejection.span)
     if (sunk := sink_lists(tree, facts.must_stay_python)) is not tree:
         tree, facts = sunk, RegionFacts(sunk, types, scope, rejection.span)
-    outlined = outline_regions(tree, facts, dropped)
-    if outlined is None:
-        return None
-    code = function.__code__
-    regions = tuple(_planned_region(region, facts, code) for region in outlined.regions)
-    return OutliningPlan(replace(source, function=None), outlined, regions)
+    return _Candidates(replace(source, function=None), tree, facts)
 
 
 def _planned_region(region: Region, facts: RegionFacts, code: CodeType) -> _PlannedRegion:

@@ -34,15 +34,17 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 from targets.abi.inline_cache import SIZE_LIMIT, CacheRow, size_of_call
 
+from ..frontend.names_read import captured_values
 from ..knobs import Knobs
 from ..options import Options
 from ..types.value_types import WrappedFunction
 from .call_selection import Trial
 from .installed_call import Keys, keys_of
 from .kernel_call.stub_functions import Arguments, Timed
-from .specialization import Specialization, captured_values, has_function_argument
+from .specialization import Specialization, has_function_argument
 
 if TYPE_CHECKING:
     from .outlined_function import Refusal
@@ -285,7 +287,7 @@ def _meanings(function: FunctionType) -> list[object] | None:
             return kind, value.dtype, value.ndim
         try:
             return kind if isinstance(value, np.generic) else _Identity(value)
-        except TypeError:  # there are no weak references to floats, lists, …
+        except failures(TypeError):  # there are no weak references to floats, lists, …
             return kind, identity_of_value(value, by_type=True)
 
     return [
@@ -321,12 +323,12 @@ class DelayedSetup:
         is_decided = bool(spec.variants) or spec.rejection is not None
         if is_decided or not self._redefinitions.are_many or not (times := self._times(spec)):
             return None
-        size, captured = size_of_call(values), self._captured_size()
+        keys = keys_of(spec.types, values)
+        size, captured = size_of_call(values, keys), self._captured_size()
         if not times.may_be_python(size + captured, spec.before_setup):
             return None
         spec.before_setup += _DISPATCH_TIME  # also if the call raises
         spec.replays[RUN_REDEFINED] += 1
-        keys = keys_of(spec.types, values)
 
         def add_time(nanoseconds: int, finished: bool) -> None:
             if not finished:

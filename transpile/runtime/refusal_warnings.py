@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from loopir.lazy_dataclass import record
 
-from ..errors import fallback_is_error, fallback_message, should_warn, warn
+from ..errors import EMPTY_LIST, fallback_is_error, fallback_message, should_warn, warn
+from ..frontend.ast_walk import walk_nodes
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
@@ -50,7 +51,7 @@ def shown_types(signature: Signature) -> tuple[ArgType, ...]:
     from ..types.value_types import Opaque
 
     empty = signature.empty_at_first
-    return tuple(Opaque("empty list") if k in empty else t for k, t in enumerate(signature.types))
+    return tuple(Opaque(EMPTY_LIST) if k in empty else t for k, t in enumerate(signature.types))
 
 
 @record(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def names_of_refused_values(
     from ..frontend.source import is_within, span_of
 
     refused = [r.span for r in rejections if r.span is not None]
-    for n in ast.walk(tree):
+    for n in walk_nodes(tree):
         for to, value in name_bindings(n):
             if isinstance(value, (ast.List, ast.ListComp)):
                 yield to.id

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from types import CellType, FunctionType, MappingProxyType
 from typing import TYPE_CHECKING
+
+from loopir.process.signal_exceptions import suppress_failures
 
 from ..diagnostics import Refused
 from ..frontend.ast_names import bound_names
@@ -184,7 +185,7 @@ def _names_bound_to(function: FunctionType, fused: object) -> set[str]:
     code, namespace = function.__code__, function.__globals__
     names = {n for n in code.co_names if namespace.get(n) is fused}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # an empty cell
+        with suppress_failures(ValueError):  # an empty cell
             if cell.cell_contents is fused:
                 names.add(name)
     return names

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import suppress_failures
 from targets.abi.inline_cache import ArgumentKey, CacheRow, size_of_call
-from targets.build.build_errors import suppress_failures
 
 from ..errors import NO_COMPILER
-from ..frontend.bytecode_check import nested_codes
+from ..frontend.names_read import global_names, values_read
 from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
 from ..types.value_types import (
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from .outlined_function import Refusal
 
 __all__ = [
-    "Specialization", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
-    "SIGNATURE_INDEPENDENT", "SignatureResolver", "captured_values", "empty_lists", "names_read",
+    "Specialization", "CALLS_TO_SETTLE", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
+    "SIGNATURE_INDEPENDENT", "SignatureResolver", "empty_lists", "names_read",
     "has_function_argument", "needs_argument_check", "past_limit",
 ]
 
@@ -74,7 +74,7 @@ _CALLS_PER_REBUILD = 100
 _MAX_REBUILDS = 64
 """Limit on the variants of a signature besides the first, however many calls there are."""
 
-_FIRST_OUTLINED_CALLS = 16
+CALLS_TO_SETTLE = 16
 """Calls of the outlined function before it is timed: its regions are compiled in the first ones."""
 
 _FEW_FASTER = 8
@@ -311,7 +311,7 @@ class Specialization:
 
     def selection_of_outlined(self) -> OutlinedSelection | None:
         """What selects between the outlined function and the original; a new one after regions were
-        dropped. None while the outlined function has served few calls (`_FIRST_OUTLINED_CALLS`), or
+        dropped. None while the outlined function has served few calls (`CALLS_TO_SETTLE`), or
         tries the kernels of its regions again, and once too many trials have told no time.
         """
         found = self.selection
@@ -321,7 +321,7 @@ class Specialization:
             return None if found.has_given_up else found
         self.replays.update(found.replays() if found else {})
         self.selection = None
-        is_settled = self.allowance >= _FIRST_OUTLINED_CALLS
+        is_settled = self.allowance >= CALLS_TO_SETTLE
         if self.outlined is not None and self.rejection is not None and is_settled:
             self.selection = OutlinedSelection(self.outlined, self.rejection.code)
         return self.selection
@@ -340,7 +340,8 @@ class Specialization:
             return None
         self.replays[self.backoff.code] += 1
         counters = self.python_calls.start(self.backoff.code, calls - 1, self.replays)
-        keys, high = keys_of(self.types, values), self.backoff.largest_size(size_of_call(values))
+        keys = keys_of(self.types, values)
+        high = self.backoff.largest_size(size_of_call(values, keys))
         return CacheRow(original, keys, high=high, counters=counters)
 
     @property
@@ -454,12 +455,12 @@ class SignatureResolver:
         value: ints and bools whose value the compiler needs, such as an axis
         (`specialized_parameters`), and strs that the function compares (`compared_parameters`).
 
-        Both sets of parameters are found from the source, so only if an argument is a number or a
-        str, and once. Functions, modules and None are constants as they are (`typeof`).
+        Both sets of parameters are found from the source, so only if an argument is an int, a bool
+        or a str, and once. Functions, modules and None are constants as they are (`typeof`).
         """
         code = self._function.__code__
         names, types = parameter_names(code), argument_types(values, self._function)
-        if self._specialized_parameters != frozenset() and any(map(_is_python_number, types)):
+        if self._specialized_parameters != frozenset() and any(map(_may_be_needed_by_value, types)):
             if self._specialized_parameters is None:
                 from ..frontend.value_specialization import specialized_parameters
 
@@ -529,9 +530,9 @@ class SignatureResolver:
         return ty if ty in seen or len(seen) < limit else ty.opaque
 
 
-def _is_python_number(ty: ArgType) -> bool:
-    """Whether it is the type of Python's numbers, whose values the compiler may need."""
-    return isinstance(ty, ScalarType) and ty.weak
+def _may_be_needed_by_value(ty: ArgType) -> bool:
+    """Whether it is the type of a Python int or bool, whose values the compiler may need."""
+    return isinstance(ty, ScalarType) and ty.weak and ty.dtype in ("i64", "bool")
 
 
 def _is_str(ty: ArgType) -> bool:
@@ -583,18 +584,6 @@ def names_read(function: FunctionType) -> dict[str, int]:
     """The ids of the objects that `function` may read from outside, by name: global names, closure
     cells, and the loaded modules that its imports may find. Equal as long as nothing was rebound.
     """
-    namespace = function.__globals__
-    codes = function.__code__, *nested_codes(function.__code__)
-    names = {n for code in codes for n in code.co_names}
-    bound = {n: id(namespace[n]) for n in names if n in namespace}
-    bound |= _modules_named(names, namespace.get("__package__"))
-    return bound | {name: id(value) for name, value in captured_values(function).items()}
-
-
-def captured_values(function: FunctionType) -> dict[str, object]:
-    """What the closure cells of `function` contain, by name; without the empty ones."""
-    values = dict[str, object]()
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress_failures(ValueError):  # not bound yet
-            values[name] = cell.cell_contents
-    return values
+    names = {*global_names(function.__code__)}
+    modules = _modules_named(names, function.__globals__.get("__package__"))
+    return modules | {name: id(value) for name, value in values_read(function).items()}

@@ -11,25 +11,26 @@ import functools
 from abc import ABCMeta
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from inspect import getattr_static
 from types import CodeType, FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from loopir.process.signal_exceptions import suppress_failures
+
 from ..frontend.defining_modules import is_numpys, is_statement_class
 from .value_types import ArgType, Key, ObjectType, Opaque
 
 __all__ = [
-    "NamedMembers", "has_plain_instances", "named_members", "narrow_to_named", "object_kinds",
-    "object_type", "reachable_codes", "string_constants",
+    "MAX_MEMBERS", "NamedMembers", "has_plain_instances", "named_members", "narrow_to_named",
+    "object_kinds", "object_type", "reachable_codes", "string_constants",
 ]
 
 _MAX_NESTING = 2
 """How deep objects in objects are examined."""
 
-_MAX_MEMBERS = 64
+MAX_MEMBERS = 64
 """An aggregate with more members has no type. A dict within an aggregate may have a quarter as many
 members, within two a sixteenth."""
 
@@ -39,7 +40,7 @@ _MAX_CODES = 64
 _TUPLE_READS = "__getattribute__", "__getitem__", "__iter__", "__len__"
 """Methods that a subclass of tuple must not override."""
 
-_CLASS_VALUES = (bool, int, float, np.ndarray)
+_CLASS_VALUES = (bool, int, float, tuple, list, np.ndarray)
 """Types of class attributes that are members of an instance that does not override them."""
 
 _METACLASSES = (type, ABCMeta)
@@ -56,19 +57,19 @@ def object_type(
     value: Any, part_type: Callable[[Any], ArgType | None], depth: int = 0
 ) -> ObjectType | None:
     """The type of a tuple, a plain object or a dict (`has_plain_instances`); None for other values,
-    and for aggregates that are too large (`_MAX_MEMBERS`) or too deep (`_MAX_NESTING`).
+    and for aggregates that are too large (`MAX_MEMBERS`) or too deep (`_MAX_NESTING`).
 
     `part_type` gives the type of a member that is no aggregate, None for others. A member for which
     there is neither such a type nor that of an aggregate is `Opaque`. `depth`: how many aggregates
     are around `value`.
     """
     kind = type(value)
-    if kind is dict and len(value) > _MAX_MEMBERS >> 2 * depth:
+    if kind is dict and len(value) > MAX_MEMBERS >> 2 * depth:
         return None
     if depth > _MAX_NESTING or not has_plain_instances(kind):  # type: ignore[arg-type]  # is hashable
         return None
     members = _members(value, kind)
-    if len(members) > _MAX_MEMBERS:
+    if len(members) > MAX_MEMBERS:
         return None
 
     def member_type(member: Any) -> ArgType:
@@ -150,7 +151,7 @@ def _functions_named(f: FunctionType) -> Iterator[FunctionType]:
     owners = (v for v in values if type(v) is ModuleType or isinstance(v, type))
     values += [vars(m).get(n) for m in owners if m.__name__ != "numpy" for n in names]
     for cell in f.__closure__ or ():
-        with suppress(ValueError):  # empty
+        with suppress_failures(ValueError):  # empty
             values.append(cell.cell_contents)
     for value in values:
         called = _unwrapped(value)

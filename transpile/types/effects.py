@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import core_functions
 from ..containers.method_table import is_mutating
+from ..frontend.ast_walk import walk_nodes
 from ..frontend.defining_modules import (
     is_builtin,
     is_numpy_random,
@@ -82,14 +83,14 @@ def effects(
     warning is no effect.
     """
     of_calls = {effect for effect, _ in effectful_calls(stmt, scope, arguments or {})}
-    return frozenset(of_calls | {e for node in ast.walk(stmt) for e in _effects_of_node(node)})
+    return frozenset(of_calls | {e for node in walk_nodes(stmt) for e in _effects_of_node(node)})
 
 
 def effectful_calls(
     node: ast.AST, scope: Scope, arguments: Mapping[str, ArgType]
 ) -> Iterator[tuple[Effect, ast.Call]]:
     """Each call in `node` that has an effect, or may have one, with that effect."""
-    for call in ast.walk(node):
+    for call in walk_nodes(node):
         if isinstance(call, ast.Call):
             effect = _effect_of_call(call.func, scope, arguments)
             if effect is not None:
@@ -114,7 +115,7 @@ def is_pure(e: ast.expr, resolve: Callable[[ast.expr], object | None]) -> bool:
         return isinstance(func, ast.Attribute) and _effect_by_name(func.attr) is None
 
     others = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.GeneratorExp)
-    nodes = [*ast.walk(e)]
+    nodes = [*walk_nodes(e)]
     calls = (n for n in nodes if isinstance(n, ast.Call))
     return all(map(is_pure_call, calls)) and not any(isinstance(n, others) for n in nodes)
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from targets.build.build_errors import failures
+from loopir.process.signal_exceptions import failures
 
 __all__ = [
     "COPIED_PARTS", "GeneratorState", "uses_fma", "generator_family", "store_pending_gaussian",

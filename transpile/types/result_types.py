@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from loopir.lazy_dataclass import replace
-from targets.build.build_errors import failures
+from loopir.process.signal_exceptions import failures
 
 from ..frontend.suppress_warnings import suppress_warnings
 from .typeof import type_of

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import random
+import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -18,11 +19,20 @@ from typing import Any
 import numpy as np
 
 from loopir.dtypes import MAX_RANK
+from loopir.lazy_dataclass import replace
+from loopir.process.signal_exceptions import failures
 from targets.abi.parameter_specs import has_unordered_strides
 from targets.abi.sequence_conversion import SHARING, packed_dtype, shared_array
 
 from ..frontend.defining_modules import is_builtin, is_numpy_random, module_of, package_of
-from .aggregates import named_members, narrow_to_named, object_kinds, object_type, reachable_codes
+from .aggregates import (
+    MAX_MEMBERS,
+    named_members,
+    narrow_to_named,
+    object_kinds,
+    object_type,
+    reachable_codes,
+)
 from .generator_state import generator_family
 from .value_types import (
     ELEMENTS,
@@ -41,8 +51,8 @@ from .value_types import (
 )
 
 __all__ = [
-    "argument_types", "call_with_values", "global_type", "opaque_type", "parameter_names",
-    "type_of",
+    "argument_types", "call_with_values", "global_type", "has_chunked_argument",
+    "is_dask_array", "is_probe", "opaque_type", "parameter_names", "type_of",
 ]
 
 _SCALARS = {d.numpy.type: ScalarType(d.name) for d in ELEMENTS.values()} | {
@@ -81,6 +91,7 @@ def type_of(value: Any) -> ArgType:
         or _function(value, kind)
         or _list(value, kind, _MAX_TUPLE_ITEMS)
         or _generator(value, kind)
+        or _chunked_array(kind)
         or object_type(value, _part_type)
         or _opaque_list(value, kind)
         or (_opaque_memory(value, kind) if kind in SHARING else opaque_type(kind))
@@ -144,7 +155,8 @@ def _part_type(value: Any) -> ArgType | None:
         return opaque_type(kind)
     if kind is np.ndarray or kind in _SCALARS:
         return type_of(value)
-    return _constant(value, kind) or _generator(value, kind)
+    items = None if kind in SHARING else _list(value, kind, MAX_MEMBERS)
+    return _constant(value, kind) or items or _generator(value, kind)
 
 
 def _constant(value: Any, kind: type) -> Constant | None:
@@ -195,6 +207,36 @@ def _is_generator(kind: type) -> bool:
     return is_numpy_random(kind) or package_of(kind) == random.__name__
 
 
+def _chunked_array(kind: type) -> Opaque | None:
+    """The type of an array of Dask, which is not imported for that; None for other values."""
+    is_chunked = _is_class_of_dask_arrays(kind)
+    return replace(opaque_type(kind), is_chunked=True) if is_chunked else None
+
+
+def _is_class_of_dask_arrays(kind: type) -> bool:
+    return kind.__name__ == "Array" and module_of(kind).startswith("dask.")
+
+
+def is_dask_array(value: object) -> bool:
+    """Whether `value` is an array of Dask, told by its type alone."""
+    return _is_class_of_dask_arrays(type(value))
+
+
+def has_chunked_argument(types: Sequence[ArgType]) -> bool:
+    """Whether an argument of a call with this signature is an array in chunks, of Dask."""
+    return any(isinstance(t, Opaque) and t.is_chunked for t in types)
+
+
+def is_probe(values: Sequence[Any]) -> bool:
+    """Whether a call may be one by which Dask asks of what type the results are: Dask is imported,
+    and the arrays among the arguments have no elements.
+    """
+    if "dask" not in sys.modules:
+        return False
+    sizes = [v.size for v in values if type(v) is np.ndarray]
+    return bool(sizes) and not any(sizes)
+
+
 def opaque_type(kind: type) -> Opaque:
     """The type of a value that compiled code cannot use; an ndarray subclass has its own code."""
     code = "GUARD_DTYPE" if issubclass(kind, np.ndarray) else "LOWER_TYPE"
@@ -220,7 +262,7 @@ def _opaque_memory(value: Any, kind: type) -> Opaque:
         return Opaque(f"{name} of type code {value.typecode!r}")
     try:
         axes, form = value.ndim, value.format
-    except ValueError:
+    except failures(ValueError):
         return Opaque(f"{name} that was released")
     return Opaque(f"{name} of {axes} axes" if axes != 1 else f"{name} of format {form!r}")
 

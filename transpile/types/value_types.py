@@ -186,6 +186,8 @@ class Opaque:
     """The module and the name of its Python type, where these are known."""
     is_generator: bool = field(default=False, compare=False)
     """Whether it is a random number generator of NumPy or of Python."""
+    is_chunked: bool = field(default=False, compare=False)
+    """Whether it is an array in chunks, of Dask."""
 
     def __str__(self) -> str:
         return f"{self.name}[{self.items}]" if self.items else self.name

@@ -34,6 +34,7 @@ from .intervals import (
 __all__ = ["IntegerFacts", "Term", "is_length"]
 
 _MAX_INTERMEDIATE = 64  # limit on the terms that one search visits
+_MAX_TERMS = 4  # of a form whose pairs of terms are looked at
 _NO_ROW: Mapping[str, int] = {}
 _VALUE_NUMBERS = count()
 
@@ -128,12 +129,19 @@ class IntegerFacts:
         return -self._max_of_form(difference * -1), self._max_of_form(difference)
 
     def _max_of_form(self, form: AffineForm[Term]) -> int:
-        """An upper bound of `form`."""
-        by_ranges = form.bounds(self.term_range)[1]
-        pair = form.difference()
-        if pair is None:
-            return by_ranges
-        return min(by_ranges, form.constant + self.max_term_difference(*pair))
+        """An upper bound of `form`: by the ranges of its terms, or by the known difference of two
+        of them and the ranges of the others (of at most `_MAX_TERMS` terms).
+        """
+        least = form.bounds(self.term_range)[1]
+        if len(form.terms) > _MAX_TERMS:
+            return least
+        added, subtracted = ([t for t, c in form.terms.items() if c == sign] for sign in (1, -1))
+        for x in added if subtracted else ():
+            max_difference_to = self.max_term_differences_from(x)
+            for y in subtracted:
+                others = form.without((x, y)).bounds(self.term_range)[1]
+                least = min(least, max_difference_to(y) + others)
+        return least
 
     def max_term_difference(self, x: Term, y: Term) -> int:
         """An upper bound of ``x - y``."""

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ...algebra.constant_folding import MANTISSA_BITS
 from ...dtypes import DTYPES
-from ...nodes import Call, Const, Dim, Expr, Var
+from ...nodes import Broadcast, Call, Const, Dim, Expr, Var
 
 __all__ = [
     "LENGTH", "Bounds", "Intervals", "decide_comparison", "expression_bounds", "result_bounds",
@@ -85,6 +85,8 @@ def expression_bounds(
             return int(value), int(value)
         case Dim():
             return LENGTH
+        case Broadcast(value):
+            return operand_bounds(value)
         case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f":
             return limits
         case Call(op, args) if DTYPES[e.dtype].kind in "iu":
@@ -211,6 +213,8 @@ def decide_comparison(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
             return (a[1] <= b[0]) == (op == "le")
         case "eq" | "ne" if a[1] < b[0] or b[1] < a[0]:
             return op == "ne"
+        case "eq" | "ne" if a == b and a[0] == a[1]:
+            return op == "eq"
         case "add_over" | "sub_over" | "mul_over":
             bounds = result_bounds(op.removesuffix("_over"), [a, b])
             fits = bounds and is_within(bounds, dtype_bounds(dtype))

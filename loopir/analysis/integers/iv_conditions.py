@@ -16,8 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...dtypes import INDEX
-from ...ir_names import bound_names, multiply_bound_names, names_read
-from ...ir_traversal import counted_range, range_bounds, walk, walk_statements
+from ...ir_names import changed_names, multiply_bound_names, names_read, substitute
+from ...ir_traversal import (
+    counted_range,
+    memoized_per_node,
+    range_bounds,
+    walk,
+    walk_statements,
+)
 from ...lazy_dataclass import record
 from ...nodes import Assign, Call, Check, Const, Expr, If, Interval, Kernel, Loop, Node
 from ...op_table import NEGATED_COMPARISON
@@ -33,7 +39,7 @@ from .implied_conditions import implied_terms
 from .intervals import Bounds, dtype_bounds, is_within
 from .name_intervals import largest_step, name_intervals
 
-__all__ = ["PositionTest", "position_tests"]
+__all__ = ["PositionTest", "exit_test", "position_tests"]
 
 _ONE = constant_form(1)
 
@@ -65,10 +71,23 @@ def position_tests(loop: Loop, kernel: Kernel) -> list[PositionTest]:
         c < m         PositionTest(c < m, then=True, bound=m, low=False, exact=False): `c` starts
                       at 0, and an iteration adds 0 or 1 to it
 
-    Of a branch, the interior is where the larger side runs (`_TestFinder._candidates`). Both sides
-    of a comparison must be affine. `partition_loops` uses this. Empty unless the loop is counted.
+    Of a branch, the interior is where the larger side runs (`_TestFinder._candidates`), but never
+    a constant number of iterations at the start (`_is_near_start`). Both sides of a comparison must
+    be affine. `partition_loops` uses this. Empty unless the loop is counted.
     """
     return _TestFinder(loop, kernel).tests() if counted_range(loop) is not None else []
+
+
+def exit_test(loop: Loop, kernel: Kernel) -> PositionTest | None:
+    """The comparison that alone ends `loop` early, if it is false up to a certain iteration, which
+    is its bound, and true from there on; else None. ``kernel``: as for `position_tests`.
+
+        for i in loop(0, n, left=False): left = step(i > k); until(left)    PositionTest(
+            i > k, then=False, bound=k + 1, low=False)
+    """
+    if loop.until is None or not isinstance(loop.range, Interval):
+        return None
+    return _TestFinder(loop, kernel).exit_test()
 
 
 class _TestFinder:
@@ -91,7 +110,11 @@ class _TestFinder:
         values = {n.name: n.value for n in walk_statements(loop) if isinstance(n, Assign)}
         rebound = multiply_bound_names(loop)
         self._values = {name: e for name, e in values.items() if name not in rebound}
-        self._forms: dict[str, Affine | None] = dict.fromkeys(bound_names(loop))
+        self._forms: dict[str, Affine | None] = dict.fromkeys(changed_names(loop))
+        outer = _index_values(kernel)
+        for name in names_read(loop) & outer.keys() - self._forms.keys():
+            if (form := affine_form(outer[name])) is not None:
+                self._forms[name] = form
         self._counters: dict[str, tuple[Affine, Affine]] = {}
         self._counters = self._counter_ranges()
         for name, value in self._values.items():
@@ -109,6 +132,17 @@ class _TestFinder:
         return in_conditions + [
             t for t in self._invariant_tests(self._clamped()) if (t.bound, t.low) in bounds
         ]
+
+    def exit_test(self) -> PositionTest | None:
+        """See `exit_test` above."""
+        steps = {a.name: a.step for a in self._loop.accs}
+        assert self._loop.until is not None
+        cond = substitute(self._loop.until, steps)
+        terms = [*implied_terms(cond, False, self._values.get)]
+        tests = self._invariant_tests(dict(self._implied(cond, False)))
+        if len(terms) == len(tests) == 1 and tests[0].exact and tests[0].low is False:
+            return tests[0]
+        return None
 
     def _invariant_tests(self, candidates: Mapping[Call, bool]) -> list[PositionTest]:
         """The tests of `candidates` (with the wanted results) whose bound is loop-invariant."""
@@ -236,8 +270,22 @@ class _TestFinder:
         if abs(coefficient) != 1 or least is None:
             return None
         bound = least * -1 if coefficient > 0 else least + _ONE
-        test = PositionTest(call, then, bound, coefficient > 0, exact)
-        return test if self._fits(bound) else None
+        if not self._fits(bound):
+            return None
+        if exact and coefficient < 0 and self._is_near_start(bound):
+            return PositionTest(call, not then, bound, True)
+        return PositionTest(call, then, bound, coefficient > 0, exact)
+
+    def _is_near_start(self, bound: Affine) -> bool:
+        """Whether constantly few iterations are before `bound`, unlike from there on: these are the
+        interior then, whichever result is wanted.
+
+            i in loop(0, n), i + (n - 1) >= n:      i + (n - 1) - n is the index in all but one
+        """
+        start, end = map(self._form, range_bounds(self._loop.range))
+        if start is None or (bound - start).number is None:
+            return False
+        return end is None or (end - start).number is None
 
     def _least(self, form: Affine) -> Affine | None:
         """The minimum of `form` over the inner loops; None where it is not affine."""
@@ -263,6 +311,17 @@ class _TestFinder:
         if first == iteration:
             return PositionTest(call, then, iteration + _ONE, True)
         return PositionTest(call, then, iteration, False if end == iteration + _ONE else None)
+
+
+@memoized_per_node
+def _index_values(kernel: Kernel) -> dict[str, Expr]:
+    """The integer names that `kernel` assigns in one place, each with its value."""
+    rebound = multiply_bound_names(kernel)
+    statements = (n for s in kernel.body for n in walk_statements(s))
+    return {
+        n.name: n.value for n in statements
+        if isinstance(n, Assign) and n.value.dtype == INDEX and n.name not in rebound
+    }
 
 
 def _code_size(*code: Node) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...algebra.constant_folding import index_const
 from ...algebra.rewrite_rules import rewrite
-from ...ir_names import bound_names, names_read
+from ...ir_names import changed_names, names_read
 from ...ir_traversal import walk
 from ...lazy_dataclass import record, replace
 from ...nodes import Accum, Assign, Broadcast, Call, Const, Expr, Var, VecLoop, While
@@ -42,12 +42,12 @@ def _join_bounds(*bounds: GrowthBound) -> GrowthBound:
 class WhileBounds:
     """Bounds of the integers in a vector `loop`, and of the trip count of the loop `inner` in it.
 
-    ``bound_in_loop``: the names that `loop` binds, so that all others are loop-invariant;
+    ``changed_in_loop``: the names that `loop` changes, so that all others are loop-invariant;
     ``values``: definitions of assigned names; ``bounds``: of accumulators, memoised.
     """
 
     def __init__(self, loop: VecLoop, inner: While) -> None:
-        self.bound_in_loop = bound_names(loop)
+        self.changed_in_loop = changed_names(loop)
         self.inner = inner
         self.accs = {a.name: a for a in inner.accs}
         self.values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
@@ -121,7 +121,7 @@ class WhileBounds:
             for test in (t for t, is_true in tests if is_true):
                 match test:
                     case Call("lt" | "le" as op, (k, end)) if (
-                        not names_read(end) & self.bound_in_loop
+                        not names_read(end) & self.changed_in_loop
                     ):
                         start = self._counted_from(k)
                         if start is not None:

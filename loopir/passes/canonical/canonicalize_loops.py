@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 
 from ...algebra.constant_folding import index_const
 from ...algebra.rewrite_rules import rewrite
+from ...analysis.mod_ref import AliasInfo
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, multiply_bound_names, own_bindings, rename_names, substitute
-from ...ir_traversal import advanced_accums, bottom_up, walk
+from ...ir_traversal import advanced_accums, bottom_up, map_children, range_bounds, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
@@ -24,7 +25,6 @@ from ...nodes import (
     Load,
     Loop,
     LoopLike,
-    RangeDesc,
     Return,
     Stmt,
     Var,
@@ -44,7 +44,9 @@ def canonicalize_loops(kernel: Kernel) -> Kernel:
     in the body ``start + step * i``; an interval ``[lo, hi)`` stays as it is. A zip becomes a loop
     with loads. A ``while`` becomes a counted loop if its condition, evaluated on constants in each
     iteration, turns false within `MAX_KNOWN_TRIPS`. A name that two blocks bind gets two names, so
-    that later passes may move code between them. Before::
+    that later passes may move code between them. A bound of a range that the loop itself changes
+    gets a name before the loop, so that later passes may evaluate it again
+    (`_with_fixed_range`). Before::
 
         def k(x: f64[:], out: mut(f64[:])):
             disjoint(x, out)
@@ -60,18 +62,38 @@ def canonicalize_loops(kernel: Kernel) -> Kernel:
                 out[i * 2] = v
     """
     kernel = _with_distinct_names(kernel)
-    fresh = FreshNames(kernel)
-    return map_statements(kernel, lambda s: _canonical_statement(s, fresh), LoopLike)
+    memory, fresh = AliasInfo(kernel), FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """The loop `s` in canonical form: a zip, or a ``while`` of known trip count, as a counted
+        loop.
+        """
+        s = _zip_to_loop(s) if isinstance(s, Zip) else s
+        s = while_to_counted_loop(s, fresh) if isinstance(s, While) else s
+        if not isinstance(s, Loop):
+            return s
+        before, loop = _with_fixed_range(s, memory, fresh)
+        return (*before, _normalized_range(loop)) if before else _normalized_range(loop)
+
+    return map_statements(kernel, edit, LoopLike)
 
 
-def _canonical_statement(s: Stmt, fresh: FreshNames) -> Stmt:
-    """`s` with its own range in canonical form; a zip, or a ``while`` of known trip count, as a
-    counted loop.
+def _with_fixed_range(
+    s: Loop, memory: AliasInfo, fresh: FreshNames
+) -> tuple[tuple[Assign, ...], Loop]:
+    """Assignments of names for those bounds of its range that `s` changes, and `s` with the names.
+
+        for i in loop(0, n[0]): n[i] = 1    →    end = n[0]; for i in loop(0, end): n[i] = 1
     """
-    if isinstance(s, While):
-        return while_to_counted_loop(s, fresh)
-    s = _zip_to_loop(s) if isinstance(s, Zip) else s
-    return _normalized_range(s) if isinstance(s, Loop) and isinstance(s.range, RangeDesc) else s
+    names = {
+        e: Var(fresh.name(name), INDEX)
+        for name, e in zip(("start", "end"), range_bounds(s.range), strict=True)
+        if memory.crosses(e, (s,))
+    }
+    if not names:
+        return (), s
+    assigns = tuple(Assign(v.name, e, span=s.span) for e, v in names.items())
+    return assigns, replace(s, range=map_children(s.range, lambda e: names.get(e, e)))
 
 
 def _zip_to_loop(s: Zip) -> Loop:
@@ -82,8 +104,11 @@ def _zip_to_loop(s: Zip) -> Loop:
 
 
 def _normalized_range(s: Loop) -> Loop:
-    """`s` over iteration numbers: its variable becomes ``start + step * i``."""
-    assert isinstance(s.range, RangeDesc)
+    """`s` over an interval: of a range with a step, the iteration numbers; its variable becomes
+    ``start + step * i``.
+    """
+    if isinstance(s.range, Interval):
+        return s
     start, end, step = s.range.start, s.range.end, s.range.step
     length = _index_call("sub", end, start) if step > 0 else _index_call("sub", start, end)
     numerator = _index_call(

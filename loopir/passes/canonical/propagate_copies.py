@@ -36,6 +36,7 @@ from ...nodes import (
     Kernel,
     Load,
     Loop,
+    LoopLike,
     Node,
     Stmt,
     Var,
@@ -267,14 +268,17 @@ class _CopyPropagation:
             return False  # a loop would repeat the work, a branch might skip its flags
         if self.uses[name] > 1 and not _is_widening(value):
             return False
-        # a store before the last use must not change what the value loads
-        between = self.block_in.stmts[at + 1 : self.last_direct_use[name]]
+        # a store before the last use must not change what the value loads, nor a store in a loop
+        # whose range is the last use: passes evaluate ranges again
+        last = self.last_direct_use[name]
+        is_in_range = any(isinstance(x, LoopLike) for x in self.block_in.stmts[last : last + 1])
+        between = self.block_in.stmts[at + 1 : last + is_in_range]
         return not self.memory.crosses(value, between)
 
-
     def term_of_step(self, s: Assign) -> Expr | None:
-        """The term that `s` adds to an accumulator, or multiplies it with, if the result is used
-        once, as a step, and only the term has loads, which a store behind `s` keeps here::
+        """The term that `s` adds to an accumulator, multiplies it with, or compares it with for an
+        extremum, if the result is used once, as a step, and only the term has loads, which a store
+        behind `s` keeps here::
 
             v = acc + abs(x[i]); x[i] = 0.0; acc = step(v)
             →   v = abs(x[i]); x[i] = 0.0; acc = step(acc + v)
@@ -282,9 +286,11 @@ class _CopyPropagation:
         So the step of a reduction can be told to be one. None if `s` is anything else.
         """
         match s.value:
-            case Call("add" | "sub" | "mul", (Var() as acc, term)):
+            case Call("sub", (Var() as acc, term)):
                 pass
-            case Call("add" | "mul", (term, Var() as acc)):
+            case Call(op, (Var() as acc, term)) if op in _COMMUTATIVE:
+                pass
+            case Call(op, (term, Var() as acc)) if op in _COMMUTATIVE:
                 pass
             case _:
                 return None
@@ -295,6 +301,10 @@ class _CopyPropagation:
         if acc.name in self.changing or not contains(term, Load):
             return None
         return term
+
+
+_COMMUTATIVE = ("add", "mul", "min", "max", "minimum", "maximum")
+"""Operations of folds whose operands may stand in any order, apart from ties and NaNs."""
 
 
 def _with_operand(e: Expr, old: Expr, new: Var) -> Expr:

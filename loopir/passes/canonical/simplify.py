@@ -9,8 +9,8 @@ from typing import Any, TypeGuard
 from ...algebra.constant_folding import constant_trip_count
 from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
-from ...ir_names import FreshNames
-from ...ir_traversal import children, contains, map_children, memoized_per_node
+from ...ir_names import FreshNames, bound_names, names_read, substitute
+from ...ir_traversal import advanced_accums, children, contains, map_children, memoized_per_node
 from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
@@ -19,9 +19,11 @@ from ...nodes import (
     Check,
     Const,
     Dim,
+    Expr,
     If,
     Interval,
     Kernel,
+    Load,
     Loop,
     Node,
     Stmt,
@@ -127,8 +129,23 @@ def _simplified_node(n: Any) -> Any:
                 *(checks if constant_trip_count(r) != 0 else ()),
                 *(Assign(a.name, a.init) for a in n.accs),
             )
+        case Loop() if constant := _constant_accumulators(n):
+            kept = replace(n, accs=tuple(a for a in n.accs if a.name not in constant))
+            return substitute(kept, constant), *(Assign(k, e) for k, e in constant.items())
         case _:
             return n
+
+
+def _constant_accumulators(s: Loop) -> dict[str, Expr]:
+    """The accumulators of `s` that step to what they start as, each with that value."""
+    if all(a.step != a.init or isinstance(a.init, Load) for a in s.accs):
+        return {}
+    bound, fixed = bound_names(s), advanced_accums(s) | names_read(s.until)
+    return {
+        a.name: a.init for a in s.accs
+        if a.step == a.init and not contains(a.init, Load) and not may_raise_flags(a.init)
+        and bound.isdisjoint(names_read(a.init)) and a.name not in fixed
+    }
 
 
 def _has_no_effect(s: Loop) -> bool:

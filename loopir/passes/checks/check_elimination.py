@@ -10,8 +10,11 @@ walks forward over the kernel with the facts that hold at the current point
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 from ...algebra.may_raise import answer_keeping_flags, may_raise_flags, may_replay
 from ...algebra.rewrite_rules import rewrite
@@ -30,18 +33,17 @@ from ...analysis.integers.refine_facts import (
     widen_facts,
 )
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, substitute
+from ...ir_names import FreshNames, changed_names, substitute
 from ...ir_traversal import (
-    advanced_accums,
     bottom_up,
     children,
     contains,
     map_children,
     memoized_per_node,
+    ops_within,
 )
 from ...lazy_dataclass import replace
 from ...nodes import (
-    Append,
     Assign,
     Break,
     Call,
@@ -74,8 +76,10 @@ def check_elimination(kernel: Kernel) -> Kernel:
     integers, and the maximum differences of any two (`difference_bounds`), as far as the conditions
     around the place tell them (`refine_facts`).
 
-    The pass looks only at kernels with a check or a ``while``: the position tests of other kernels
-    are decided in `partition_loops`, which costs less. What holds at the head of a loop is a
+    Square roots that are compared with constants become comparisons of squares
+    (`_compare_squares`). Else the pass looks only at kernels with a check or a ``while``: the
+    position tests of other kernels are decided in `partition_loops`, which costs less. What holds
+    at the head of a loop is a
     fixpoint, which is computed only for innermost counted loops, and for ``while`` loops around up
     to two more levels (`_is_affordable`). Before::
 
@@ -113,15 +117,16 @@ def check_elimination(kernel: Kernel) -> Kernel:
                 go = step(low < high)
             out[()] = lo
     """
+    kernel = _with_compared_squares(kernel) if "sqrt" in ops_within(kernel) else kernel
     if not contains(kernel, While | Check):
         return kernel
     facts = IntegerFacts()
     for p in kernel.params:
         if p.rank is None and DTYPES[p.dtype].kind in "iu":
             facts.ranges[p.name] = dtype_bounds(p.dtype)
-    for g in kernel.guards:
-        if isinstance(g, Guard):
-            assume_condition(facts, g.cond)
+    guards = [g for g in kernel.guards if isinstance(g, Guard)]
+    for g in (*guards, *guards):  # again, as a sum fits its dtype by the ranges that others tell
+        assume_condition(facts, g.cond)
     choices = tuple(
         g.cond for g in kernel.guards if isinstance(g, Guard) and isinstance(g.cond, Call)
         and g.cond.op == "or"
@@ -181,7 +186,7 @@ class _Prover:
             case Loop(range=Interval()) | While() if not self.ignores_conditions:
                 return (self.loop(s, f),)
             case _:
-                assigned = sorted(bound_names(s)) + ([s.count] if isinstance(s, Append) else [])
+                assigned = sorted(changed_names(s))
                 rewritten = map_children(s, lambda e: self.expr(e, f)) if not assigned else s
                 for n in assigned:
                     f.forget(Var(n, INDEX))
@@ -226,6 +231,10 @@ class _Prover:
         """Rewrite the loop `s`; `f` is updated to the facts after it."""
         inits = [self.expr(a.init, f) for a in s.accs]
         counted = isinstance(s, Loop)
+        if isinstance(s, Loop) and isinstance(s.range, Interval):
+            lo, hi = self.expr(s.range.lo, f), self.expr(s.range.hi, f)
+            if lo is not s.range.lo or hi is not s.range.hi:
+                s = replace(s, range=Interval(lo, hi))
         inside = self.with_(
             in_counted_loop=counted, may_be_masked=self.may_be_masked and counted
         )
@@ -347,11 +356,22 @@ class _Prover:
                 and f.range_of(n.args[0])[0] >= 0 > f.max_difference(*n.args)
             ):
                 return n if may_raise_flags(n.args[1]) else n.args[0]
+            if n.op in ("min", "max") and n.dtype == INDEX:
+                return _decided_extremum(n, f)
             has_constant = any(isinstance(x, Const) and x.dtype == "bool" for x in n.args)
             return rewrite(n) if has_constant else n
 
         rewritten: Expr = bottom_up(e, edit)
         return rewritten
+
+
+def _decided_extremum(e: Call, f: IntegerFacts) -> Expr:
+    """``min(a, b)`` or ``max(a, b)`` of indices as the operand that it always is; else as it is."""
+    a, b = e.args
+    least, most = f.difference_range(a, b)
+    if least < 0 < most or may_raise_flags(e):
+        return e
+    return a if (most <= 0) == (e.op == "min") else b
 
 
 def _is_never_true(e: Call, never_negative: frozenset[str]) -> bool:
@@ -364,12 +384,68 @@ def _is_never_true(e: Call, never_negative: frozenset[str]) -> bool:
     return False
 
 
+def _with_compared_squares(kernel: Kernel) -> Kernel:
+    """`kernel` with square roots that are compared with constants replaced (`_compare_squares`)."""
+    names = names_never_negative(kernel)
+
+    def edit(n: Node) -> Node:
+        return (_compare_squares(n, names) or n) if isinstance(n, Call) and n.lanes == 1 else n
+
+    edited: Kernel = bottom_up(kernel, edit)
+    return edited
+
+
+def _compare_squares(e: Call, never_negative: frozenset[str]) -> Call | None:
+    """``sqrt(s) <= 3.0`` as ``s <= 9.000000000000002``, the greatest float whose root is at most
+    3.0, and the other comparisons with a constant likewise; None for all else. Of a negative number
+    the root is invalid, so `s` is known to be never negative. Both forms are false of a NaN.
+    """
+    match e:
+        case Call(op, (Const(limit) as c, Call("sqrt", (s,)))) if op in _EXCHANGED:
+            return _compare_squares(
+                Call(_EXCHANGED[op], (Call("sqrt", (s,), c.dtype), c), "bool"), never_negative
+            )
+        case Call(op, (Call("sqrt", (s,)), Const(limit))) if op in _EXCHANGED:
+            square = _greatest_square(limit, s.dtype, strict=op in ("lt", "ge"))
+            if square is None or not is_never_negative(s, never_negative):
+                return None
+            return Call("le" if op in ("lt", "le") else "gt", (s, Const(square, s.dtype)), "bool")
+    return None
+
+
+_EXCHANGED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+"""Each comparison, and the one that is the same with its operands exchanged."""
+
+
+def _greatest_square(root: float, dtype: str, *, strict: bool) -> float | None:
+    """The greatest float of this dtype whose square root, in it, is at most `root`, or less if
+    ``strict``. None where there is none, or where it would be infinite.
+    """
+    if dtype not in ("f32", "f64") or not 0 < root < math.inf:
+        return None
+    kind = DTYPES[dtype].numpy.type
+
+    def is_within(square: np.floating) -> bool:
+        return bool(np.sqrt(square) < root if strict else np.sqrt(square) <= root)
+
+    with np.errstate(all="ignore"):
+        square = kind(root) * kind(root)
+        while not is_within(square):
+            square = np.nextafter(square, kind(0))
+        while is_within(above := np.nextafter(square, kind(math.inf))):
+            square = above
+    return float(square)
+
+
 @memoized_per_node
 def _may_be_decided(e: Node) -> bool:
-    """Whether `e` has a bool in it, or a remainder: nothing else is rewritten."""
+    """Whether `e` has a bool in it, a remainder, or an extremum of indices: nothing else is
+    rewritten.
+    """
     if isinstance(e, Const | Var | Call) and e.dtype == "bool":
         return True
-    return (isinstance(e, Call) and e.op == "mod") or any(map(_may_be_decided, children(e)))
+    is_decidable = isinstance(e, Call) and e.dtype == INDEX and e.op in ("mod", "min", "max")
+    return is_decidable or any(map(_may_be_decided, children(e)))
 
 
 def _may_be_improved(s: If) -> bool:
@@ -380,7 +456,7 @@ def _may_be_improved(s: If) -> bool:
 
 def _binds_known_names(s: Loop | While, start: IntegerFacts) -> bool:
     """Whether the body of `s` binds a name with facts at its start."""
-    bound = bound_names(*s.body).union(*map(advanced_accums, s.body))
+    bound = changed_names(*s.body)
     return not (bound.isdisjoint(start.ranges) and bound.isdisjoint(start.values))
 
 

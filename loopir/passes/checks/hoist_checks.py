@@ -16,6 +16,7 @@ from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import (
     FreshNames,
     bound_names,
+    changed_names,
     expand_names,
     names_read,
     rename_names,
@@ -189,7 +190,7 @@ def _without_invariant_checks(s: Loop) -> tuple[Stmt, ...]:
 
         for j in loop(0, n): check(inside, "replay")   →   check(inside | (n <= 0), "replay")
     """
-    bound = bound_names(s) | {s.var}
+    bound = changed_names(s)
     is_empty = Call("le", range_bounds(s.range)[::-1], "bool")
     if not isinstance(s.range, Interval):
         return (s,)

@@ -11,7 +11,14 @@ from functools import reduce
 from typing import Any
 
 from ...algebra.constant_folding import index_const, literal
-from ...algebra.index_builder import index_floordiv, index_max, index_min, index_mul, index_sub
+from ...algebra.index_builder import (
+    index_add,
+    index_floordiv,
+    index_max,
+    index_min,
+    index_mul,
+    index_sub,
+)
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...dtypes import DTYPES, INDEX
@@ -47,9 +54,9 @@ def hoist_overflow(kernel: Kernel) -> Kernel:
 
     This is done for a loop that adds constants to elements, each addition checked, and that stays
     scalar: a vector loop has cheap checks. The largest element m is computed first; with the limit
-    L and at most d added an iteration, the first (L - m) / d iterations are safe. Where the array
-    has more elements than the loop has iterations, the search would cost more than the checks: no
-    iteration counts as safe. Before::
+    L and at most d added an iteration, the first (L - m) / d iterations are safe, of several arrays
+    the least number of these. Where the arrays have more elements than the loop has iterations, the
+    search would cost more than the checks: no iteration counts as safe. Before::
 
         def k(b: i32[::1], h: mut(i32[::1])):
             disjoint(b, h)
@@ -82,10 +89,10 @@ def hoist_overflow(kernel: Kernel) -> Kernel:
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` split, if it is a scalar loop that increments elements."""
         is_scalar = isinstance(s, Loop) and vectorization_obstacle(s, kernel) is not None
-        name = _incremented_array(s, memory) if isinstance(s, Loop) and is_scalar else None
-        return (
-            _split_at_headroom(s, name, ranks[name], fresh) if isinstance(s, Loop) and name else s
-        )
+        names = _incremented_arrays(s, memory) if isinstance(s, Loop) and is_scalar else ()
+        if not isinstance(s, Loop) or not names:
+            return s
+        return _split_at_headroom(s, {name: ranks[name] for name in names}, fresh)
 
     return map_statements(kernel, edit, Loop)
 
@@ -93,19 +100,19 @@ def hoist_overflow(kernel: Kernel) -> Kernel:
 # -- matching
 
 
-def _incremented_array(loop: Loop, memory: AliasInfo) -> str | None:
-    """The array whose elements `loop` only increments, with an overflow check each time; or None.
-    """
+def _incremented_arrays(loop: Loop, memory: AliasInfo) -> tuple[str, ...]:
+    """The arrays whose elements `loop` only increments, with an overflow check each time."""
     if not can_split_loop(loop):
-        return None
+        return ()
     elements, nodes = _element_names(loop), (n for s in loop.body for n in walk(s))
     checked = (_checked_counter(c, elements) for c in nodes if isinstance(c, Check))
     names = {elements[c[0]] for c in checked if c is not None}
-    for name in sorted(names):
-        shared = [a for a in arrays_written(loop.body) if memory.shared(a, name)]
-        if shared == [name] and _max_increment(loop, name, elements) is not None:
-            return name
-    return None
+    written = arrays_written(loop.body)
+    return tuple(
+        name for name in sorted(names)
+        if [a for a in written if memory.shared(a, name)] == [name]
+        and _max_increment(loop, name, elements) is not None
+    )
 
 
 def _element_names(loop: Loop) -> dict[Expr, str]:
@@ -153,36 +160,42 @@ def _max_increment(loop: Loop, name: str, elements: dict[Expr, str]) -> int | No
 # -- rewriting
 
 
-def _split_at_headroom(loop: Loop, name: str, rank: int, fresh: FreshNames) -> tuple[Stmt, ...]:
-    """The search for the largest element, the loop without checks, and the loop with checks.
+def _split_at_headroom(
+    loop: Loop, ranks: dict[str, int], fresh: FreshNames
+) -> tuple[Stmt, ...]:
+    """The search for the largest elements, the loop without checks, and the loop with checks.
 
-    `rank` is that of the array `name`, whose checks are dropped in the first loop.
+    ``ranks``: of the arrays whose checks are dropped in the first loop.
     """
     assert isinstance(loop.range, Interval)
     elements, safe = _element_names(loop), Var(fresh.name("safe"), INDEX)
-    limits: list[int] = []
+    limits: dict[str, int] = {}
 
     def without_checks(n: Any) -> Any:
-        """`n` without the checks of this array; their limits are recorded."""
+        """`n` without the checks of these arrays; their limits are recorded."""
         counter = _checked_counter(n, elements) if isinstance(n, Check) else None
-        if counter is None or elements[counter[0]] != name:
+        if counter is None or elements[counter[0]] not in ranks:
             return map_children(n, without_checks)
-        limits.append(counter[1])
+        name, limit = elements[counter[0]], counter[1]
+        limits[name] = min(limits.get(name, limit), limit)
         return ()
 
     loops = split_loop_at(loop, safe, without_checks, fresh)
-    dtype = next(n.dtype for n in elements if elements[n] == name)
-    dims: list[Expr] = [Dim(name, k) for k in range(rank)]
-    size = reduce(index_mul, dims)
-    search, largest = _largest_element(name, dtype, rank, fresh)
-    headroom = index_sub(index_const(min(limits)), rewrite(Call("cast", (largest,), INDEX)))
-    safe_trips = index_max(index_floordiv(headroom, _max_increment(loop, name, elements) or 1), 0)
-    safe_end = index_min(loop.range.hi, safe_trips)
-    is_worthwhile = Call("le", (size, loop.range.hi), "bool")
-    guard = If(
-        is_worthwhile, (search,), (), (Yield(safe.name, safe_end, index_const(0)),), span=loop.span
-    )
-    return guard, *loops
+    searches: list[Stmt] = []
+    safe_end: Expr = loop.range.hi
+    all_elements: Expr = index_const(0)
+    for name, rank in ranks.items():
+        dtype = next(n.dtype for n in elements if elements[n] == name)
+        dims: list[Expr] = [Dim(name, k) for k in range(rank)]
+        all_elements = index_add(all_elements, reduce(index_mul, dims))
+        search, largest = _largest_element(name, dtype, rank, fresh)
+        searches.append(search)
+        headroom = index_sub(index_const(limits[name]), rewrite(Call("cast", (largest,), INDEX)))
+        trips = index_floordiv(headroom, _max_increment(loop, name, elements) or 1)
+        safe_end = index_min(safe_end, index_max(trips, 0))
+    is_worthwhile = Call("le", (all_elements, loop.range.hi), "bool")
+    ends = Yield(safe.name, safe_end, index_const(0))
+    return If(is_worthwhile, tuple(searches), (), (ends,), span=loop.span), *loops
 
 
 def _largest_element(name: str, dtype: str, rank: int, fresh: FreshNames) -> tuple[Stmt, Var]:

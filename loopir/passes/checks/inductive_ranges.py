@@ -1,11 +1,11 @@
 """Inductive range checks: a loop whose subscripts stay inside, by their ends, runs without checks.
 
-The subscript ``start + k`` of a loop over k is greatest and least in its first and its last
-iteration. So two tests before the loop tell whether it is inside of an array in all of them, and
-never negative. (LLVM: inductive range check elimination; Bodík, Gupta, Sarkar, ABCD, 2000, has the
-problem.) The same for values of narrow integers, which a table of 256 elements has for each byte;
-and for values that grow with k, as ``int(k * scale)`` in the resizing of an image: their rounding
-never changes the order of two of them.
+The subscript ``start + k``, or ``end - k``, of a loop over k is greatest and least in its first and
+its last iteration. So two tests before the loop tell whether it is inside of an array in all of
+them, and never negative. (LLVM: inductive range check elimination; Bodík, Gupta, Sarkar, ABCD,
+2000, has the problem.) The same for values of narrow integers, which a table of 256 elements has
+for each byte; and for values that grow with k, as ``int(k * scale)`` in the resizing of an image:
+their rounding never changes the order of two of them.
 
 Other passes come first: `check_elimination` drops what the bounds of loops and guards imply,
 `partition_loops` splits a loop where a test changes its result, `hoist_checks` moves the checks of
@@ -24,7 +24,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.implied_conditions import conjuncts
 from ...analysis.integers.intervals import Bounds, Intervals
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, expand_names, names_read, substitute
+from ...ir_names import FreshNames, changed_names, expand_names, names_read, substitute
 from ...ir_traversal import (
     bottom_up,
     contains,
@@ -58,7 +58,7 @@ _MAX_FACTOR, _MAX_TRIPS = 1 << 31, 1 << 31
 """Of a subscript ``step * k + start``: `step` at most, and how often such a loop runs at most, so
 that it does not wrap around between two values that are inside.
 """
-_ZERO = index_const(0)
+_ZERO, _BACKWARD = index_const(0), index_const(-1)
 _FAR = 1 << 61
 """Two integers of which one is nearer to zero than this have no sum or difference that wraps around
 to one that is, too.
@@ -162,7 +162,7 @@ class _Assumptions:
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
-        self.changing = bound_names(loop) | {loop.var}
+        self.changing = changed_names(loop)
         self.values: dict[str, Expr] = {
             s.name: s.value for s in loop.body if isinstance(s, Assign) and s.value.lanes == 1
         }
@@ -232,26 +232,28 @@ class _Assumptions:
         Python's negative subscripts, that the bound is not positive.
         """
         counted, factor = counted_range(self.loop), subscript.factor
-        if counted is None or counted.lo != _ZERO:
+        if counted is None or self._fixed(counted.lo) is None:
             return None
-        first = subscript.rest
-        last = index_add(first, index_mul(index_sub(counted.hi, 1), factor))
-        conditions = [_compare("ge", first, _ZERO)]
+        first = index_add(subscript.rest, index_mul(counted.lo, factor))
+        last = index_add(subscript.rest, index_mul(index_sub(counted.hi, 1), factor))
+        conditions = [] if counted.lo == _ZERO else [_compare("ge", counted.lo, _ZERO)]
+        least, greatest = (last, first) if factor == _BACKWARD else (first, last)
+        conditions.append(_compare("ge", least, _ZERO))
         if not isinstance(factor, Const):
             conditions.append(_compare("ge", factor, index_const(1)))
             conditions.append(_compare("le", factor, index_const(_MAX_FACTOR)))
-        elif not 1 <= int(factor.value) <= _MAX_FACTOR:
+        elif factor != _BACKWARD and not 1 <= int(factor.value) <= _MAX_FACTOR:
             return None
-        if factor != index_const(1):
+        if factor not in (index_const(1), _BACKWARD):
             conditions.append(_compare("le", counted.hi, index_const(_MAX_TRIPS)))
         if op in ("lt", "le"):
-            conditions.append(_compare(op, last, bound))
+            conditions.append(_compare(op, greatest, bound))
         elif bound != _ZERO:
             conditions.append(_compare("le", bound, index_const(0 if op == "ge" else -1)))
         elif op == "gt":
-            conditions.append(_compare("gt", first, bound))
-        # a last subscript that wraps around is negative, or less than the first one
-        conditions.append(_compare("ge", last, first))
+            conditions.append(_compare("gt", least, bound))
+        # an end that wraps around is negative, or on the other side of the other one
+        conditions.append(_compare("ge", greatest, least))
         return conditions
 
     def _of_growing_values(self, value: Expr, op: str, bound: Expr) -> list[Expr] | None:
@@ -286,7 +288,9 @@ class _Assumptions:
                 return self._growth(self.values[name])
             case Call("cast", (a,)) if a.dtype == INDEX and DTYPES[e.dtype].kind == "f":
                 linear = self.linear(a)
-                return None if linear is None else self._at_ends(linear, "ge", _ZERO)
+                if linear is None or linear.factor == _BACKWARD:
+                    return None
+                return self._at_ends(linear, "ge", _ZERO)
             case Call("select", (cond, a, Const())) if self._is_assumed(cond):
                 return self._growth(a)
             case Call("cast", (a,)) if DTYPES[a.dtype].kind == "f" and e.dtype == INDEX:
@@ -414,9 +418,8 @@ class _Assumptions:
         linear = self.linear(e)
         if linear is None:
             return False
-        if linear in self.never_negative or linear == _Linear(result.factor, _ZERO):
-            return True
-        return self._interval(e)[0] >= 0
+        is_multiple = linear == _Linear(result.factor, _ZERO) and result.factor != _BACKWARD
+        return linear in self.never_negative or is_multiple or self._interval(e)[0] >= 0
 
 
 def _compare(op: str, a: Expr, b: Expr) -> Expr:

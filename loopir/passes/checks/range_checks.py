@@ -16,10 +16,23 @@ from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, names_read, substitute, substitute_bounded
+from ...ir_names import FreshNames, bound_names, names_read, substitute, substitute_bounded
 from ...ir_traversal import bottom_up, counted_range, walk
 from ...lazy_dataclass import replace
-from ...nodes import Accum, Assign, Call, Check, Expr, Interval, Kernel, Load, Loop, Stmt, Var
+from ...nodes import (
+    Accum,
+    Assign,
+    Call,
+    Check,
+    Const,
+    Expr,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Stmt,
+    Var,
+)
 from ...statement_blocks import Block, map_blocks
 from ..loop_splitting import can_split_loop, split_loop_at, strip_mine_loop
 from ..vector.vectorize_legality import vectorization_obstacle
@@ -70,6 +83,8 @@ def range_checks(kernel: Kernel) -> Kernel:
                 at = select(v < i32(0), i64(v) + h.shape[0], i64(v))
                 h[at] = h[at] + 1.0
 
+    The bounds of an integer that is a float cut are compared with the float (`_with_float_bounds`).
+
     If no array bounds the number of iterations (`_is_bounded`), as for ``i % 50 < h.shape[0]``, the
     reduction runs in blocks, with the check after each: the loop may be endless, compared with what
     Python runs of it until it raises.
@@ -85,6 +100,7 @@ def range_checks(kernel: Kernel) -> Kernel:
                 replacement, least = checked
                 stmts += replacement
                 continue
+            s = _with_float_bounds(s) if isinstance(s, Loop) else s
             decided = _known_false(s, previous, least, memory) if isinstance(s, Loop) else None
             if isinstance(s, Loop) and decided and vectorization_obstacle(s, kernel):
                 stmts += _split_on_least(s, *decided, fresh)
@@ -200,6 +216,66 @@ def _narrowest(e: Expr) -> Expr:
 def _cast_back(e: Expr, inner: Expr) -> Expr:
     """`inner` cast back to the dtype of `e`."""
     return rewrite(Call("cast", (inner,), e.dtype)) if e.dtype != inner.dtype else inner
+
+
+# -- integers that are cut floats
+
+
+def _with_float_bounds(loop: Loop) -> Loop:
+    """`loop`, if it does nothing but check, with the bounds of an integer that is a float cut as
+    comparisons with the float: no vector instruction of AVX2 converts float64 to int64.
+
+        at = i64(select(fits, t, 0.0))
+        check((at >= low) & (at < high), "replay")
+
+    becomes ``check((t > f64(low - 1)) & (t < f64(high)), "replay")``, which implies that `t` fits
+    an int64: a check of `fits` is left out. Where a bound is beyond 2**53 it may be rounded to one
+    that is stricter, and never to a weaker one; then the call is replayed.
+    """
+    if loop.accs or not all(isinstance(s, Assign | Check) for s in loop.body):
+        return loop
+    values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+    implied: set[Expr] = set()
+    kept: list[Stmt] = []
+    for s in reversed(loop.body):
+        if isinstance(s, Check) and (bounded := _float_bounds(s.cond, values)):
+            kept.append(replace(s, cond=bounded[0]))
+            implied.add(bounded[1])
+        elif s.cond not in implied if isinstance(s, Check) else bound_names(s) & names_read(*kept):
+            kept.append(s)
+    return replace(loop, body=tuple(kept[::-1])) if implied else loop
+
+
+def _float_bounds(cond: Expr, values: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
+    """The condition that the float is within the bounds of `cond`, and the one that its integer
+    part fits an int64, which it implies; None where `cond` is no lower and upper bound of a cut
+    float.
+    """
+    match cond:
+        case Call("and", (Call("ge", (at, low)), Call("lt", (same, high)))) if at == same:
+            pass
+        case _:
+            return None
+    match values.get(at.name, at) if isinstance(at, Var) else at:
+        case Call("cast", (Call("select", (fits, t, Const())),), "i64"):
+            pass
+        case _:
+            return None
+    if not _tells_that_it_fits(values.get(fits.name, fits) if isinstance(fits, Var) else fits, t):
+        return None
+    wide = t if t.dtype == "f64" else Call("cast", (t,), "f64")
+    before = rewrite(Call("sub", (low, index_const(1)), INDEX))
+    above = Call("gt", (wide, rewrite(Call("cast", (before,), "f64"))), "bool")
+    below = Call("lt", (wide, rewrite(Call("cast", (high,), "f64"))), "bool")
+    return Call("and", (above, below), "bool"), fits
+
+
+def _tells_that_it_fits(cond: Expr, t: Expr) -> bool:
+    """Whether `cond` compares `t`, which is whole, with the bounds of int64, and nothing else."""
+    match cond:
+        case Call("and", (Call("ge", (a, Const(low))), Call("lt", (b, Const(high))))):
+            return a == b == t and (low, high) == (float(-1 << 63), float(1 << 63))
+    return False
 
 
 # -- the next loop

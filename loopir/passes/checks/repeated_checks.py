@@ -75,6 +75,7 @@ def _without_repeated(
         if advanced := advanced_accums(s):  # a counter, which has another value after an append
             made = tuple(m for m in made if names_read(*m.terms).isdisjoint(advanced))
             holding = frozenset(e for e in holding if names_read(e).isdisjoint(advanced))
+            copies = {n: e for n, e in copies.items() if names_read(e).isdisjoint(advanced)}
         if isinstance(s, Assign) and isinstance(s.value, Var):
             copies[s.name] = copies.get(s.value.name, s.value)
         elif isinstance(s, Check):

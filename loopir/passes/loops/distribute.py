@@ -16,9 +16,8 @@ from ...algebra.may_raise import may_raise_flags
 from ...analysis.access import accesses
 from ...analysis.dependence import dependences
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, names_read
+from ...ir_names import FreshNames, changed_names, names_read
 from ...ir_traversal import (
-    advanced_accums,
     children,
     counted_range,
     has_early_exit,
@@ -119,7 +118,7 @@ class _IndependentPart:
 
     def __init__(self, loop: Loop, kernel: Kernel) -> None:
         self.loop = loop
-        self.bound = (bound_names(loop) | advanced_accums(loop)) - {loop.var}
+        self.bound = changed_names(loop) - {loop.var}
         self.carried = _carried_elements(loop, kernel)
         self.free: dict[str, Assign] = {}
         for s in loop.body:

@@ -5,6 +5,7 @@ iteration. `_Partitioner._pieces` computes where the interior begins and ends; e
 is a copy of the loop in which the tests that are decided there are replaced by their results, and
 is split again by tests of its inner loops. Accumulators continue from one piece to the next.
 A test whose interior contains the whole loop (`_is_constant_in`) is removed without a split.
+A loop that its position ends (`exit_test`) becomes a counted one, and the iteration that leaves.
 """
 from __future__ import annotations
 
@@ -15,13 +16,29 @@ from typing import Any
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_add, index_max, index_min, index_mul, index_sub
 from ...analysis.integers.affine import Affine, affine_form
-from ...analysis.integers.iv_conditions import PositionTest, position_tests
+from ...analysis.integers.iv_conditions import PositionTest, exit_test, position_tests
 from ...dtypes import INDEX
-from ...ir_names import FreshNames
-from ...ir_traversal import N, bottom_up, map_children, walk
+from ...ir_names import FreshNames, rename_names, substitute
+from ...ir_traversal import N, bottom_up, contains, map_children, walk
 from ...lazy_dataclass import record, replace
-from ...nodes import Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, While
+from ...nodes import (
+    Assign,
+    Break,
+    Call,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    Return,
+    Stmt,
+    Var,
+    While,
+    Yield,
+)
 from ...op_table import NEGATED_COMPARISON
+from ...statement_blocks import map_statements
 from ..canonical.simplify import simplify
 
 __all__ = ["partition_loops"]
@@ -36,7 +53,8 @@ def partition_loops(kernel: Kernel) -> Kernel:
 
     `iv_conditions.position_tests` finds the tests. One that the range of the whole loop decides is
     removed without a split (`_is_constant_in`). A loop is not split if three copies of it have more
-    than `MAX_COPIED_NODES` nodes. Before::
+    than `MAX_COPIED_NODES` nodes. A loop that leaves at a certain position ends before it, and a
+    branch does what that iteration did (`_Partitioner._without_exit`). Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -54,7 +72,8 @@ def partition_loops(kernel: Kernel) -> Kernel:
                 out[i] = x[i - 1]
     """
     partitioner = _Partitioner(kernel)
-    partitioned: Kernel = partitioner.all(kernel)
+    counted = map_statements(kernel, partitioner.without_exit, Loop)
+    partitioned: Kernel = partitioner.all(counted)
     return kernel if partitioned is kernel else simplify(partitioned)
 
 
@@ -118,6 +137,34 @@ class _Partitioner:
             out.append(replace(loop, range=Interval(piece.start, end), accs=accs))
             inits = [a.current for a in accs]
         return tuple(out)
+
+    def without_exit(self, n: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """If the position alone ends the loop `n` early (`exit_test`): a counted loop that ends
+        before, and a branch with the iteration that leaves, if there is one; else `n` itself.
+        """
+        leaves = exit_test(n, self._kernel) if isinstance(n, Loop) else None
+        if leaves is None or contains(n, (Break, Return)):
+            return n
+        assert isinstance(n, Loop)
+        assert isinstance(n.range, Interval)
+        if 2 * sum(1 for _ in walk(n)) > MAX_COPIED_NODES:
+            return n
+        out: list[Stmt] = []
+        bound = index_max(n.range.lo, _expression_of(leaves.bound))
+        end = self._named(index_min(n.range.hi, bound), out)
+        counted = _with_outcomes(n, {leaves.call: leaves.then})
+        counted = replace(counted, range=Interval(n.range.lo, end), until=None)
+        counted = self._fresh.copy(counted)
+        before = {a.name: b.current for a, b in zip(n.accs, counted.accs, strict=True)}
+        last = _with_outcomes(n, {leaves.call: not leaves.then})
+        last = substitute(last, before | {n.var: end})
+        names = self._fresh.names(*last.body)
+        body = tuple(rename_names(s, names) for s in last.body)
+        yields = tuple(
+            Yield(a.name, rename_names(a.step, names), before[a.name]) for a in last.accs
+        )
+        is_left = Call("lt", (end, n.range.hi), "bool")
+        return (*out, counted, If(is_left, body, (), yields, span=n.span))
 
     def _pieces(
         self, n: Loop, tests: Sequence[PositionTest], out: list[Stmt]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...algebra.may_raise import may_raise_flags
-from ...analysis.access import accesses, count_strided
+from ...analysis.access import accesses, count_strided, has_unit_stride
 from ...analysis.dependence import dependences
 from ...analysis.loop_reductions import reduction_of
 from ...analysis.loop_set import loop_set
@@ -205,9 +205,9 @@ def _best_order(
     2. A map, with no sequential loop and no loop in its body: the loop with the cheapest vectors
        goes innermost.
     3. Several loops are parallel, or none is sequential, or a loop around the nest can share loads
-       (`_shares_loads`). And vectors along a parallel loop are legal, and cheaper than vectors in
-       the sums (`_best_vector_loop`): the sequential loop goes innermost, and the vector loop as
-       far out as `_moved_outward` says.
+       (`_shares_loads`), or the sums are of neighbours (`_sums_neighbours`). And vectors along a
+       parallel loop are legal, and cheaper than vectors in the sums (`_best_vector_loop`): the
+       sequential loop goes innermost, and the vector loop as far out as `_moved_outward` says.
     4. As 3, but without such a vector loop, and sums may be reordered (``reassociate``): the sum
        goes innermost if vectors of its terms cost least (`_is_best_summed`).
     5. Any other nest with a sequential loop: the sum goes innermost if fewer accesses then have a
@@ -223,7 +223,10 @@ def _best_order(
     is_map = not sequential and not nest.has_loops
     if is_map:
         return _contiguous_loop_last(nest, kernel)
-    if len(parallel) > 1 or not sequential or _shares_loads(nest, outside):
+    if (
+        len(parallel) > 1 or not sequential or _shares_loads(nest, outside)
+        or _sums_neighbours(nest, sequential[0], kernel)
+    ):
         vector_loop = _best_vector_loop(nest, parallel, sequential, kernel)
         if vector_loop is not None:
             others = [s for s in parallel if s is not vector_loop]
@@ -263,6 +266,24 @@ def _shares_loads(nest: _PerfectNest, outside: frozenset[str]) -> bool:
     result_loops = [v for v in outside if all(v in names for names in stored)]
     using_all_loops = [names for names in loaded if all(s.var in names for s in nest.loops)]
     return any(v not in names for v in result_loops for names in using_all_loops)
+
+
+def _sums_neighbours(nest: _PerfectNest, sum_loop: Loop, kernel: Kernel) -> bool:
+    """Whether each sum takes elements that are neighbours in memory, and others take the same ones:
+    they stay in the caches, whichever loop is innermost.
+
+        for k: for i: y[i] += x[i + k]      True
+        for k: for i: y[i] += a[k, i]       False: an element of `a` is taken once
+    """
+    params = {p.name: p for p in kernel.params}
+    reads = [
+        a for a in accesses(nest.body, [s.var for s in nest.loops])
+        if any(f is None or f.coefficient(sum_loop.var) for f in a.index)
+    ]
+    return bool(reads) and all(
+        a.array in params and has_unit_stride(a, params[a.array], s.var)
+        for a in reads for s in nest.loops
+    )
 
 
 def _cost(nest: _PerfectNest, order: Sequence[Loop], lanes: Loop, kernel: Kernel) -> float:

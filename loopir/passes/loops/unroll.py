@@ -8,10 +8,21 @@ from collections.abc import Iterator
 
 from ...algebra.constant_folding import constant_trip_count, index_const
 from ...dtypes import INDEX
-from ...ir_names import FreshNames, bound_names, rename_names, substitute
-from ...ir_traversal import advanced_accums, has_early_exit, walk
+from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
+from ...ir_traversal import advanced_accums, contains, has_early_exit, walk
 from ...lazy_dataclass import replace
-from ...nodes import Assign, Call, Const, Expr, Interval, Kernel, Loop, Stmt, Var
+from ...nodes import (
+    Assign,
+    Call,
+    Const,
+    Expr,
+    Interval,
+    Kernel,
+    Loop,
+    LoopLike,
+    Stmt,
+    Var,
+)
 from ...statement_blocks import map_statements
 
 __all__ = ["is_fully_unrolled", "unroll", "unroll_loop"]
@@ -54,10 +65,15 @@ def unroll(kernel: Kernel) -> Kernel:
 def is_fully_unrolled(loop: Loop) -> bool:
     """Whether `unroll` replaces `loop` by copies of its body: its trip count is a constant of at
     most `MAX_TRIPS`, all copies together have at most `MAX_NODES` nodes, and `_can_unroll` holds.
+    A loop that only repeats other loops stays, such as one over time steps: its copies would be the
+    same code, and no loop around it becomes an innermost one.
     Fusion asks this as well, since such a loop will not be there when loops are permuted.
     """
     count = constant_trip_count(loop.range) if isinstance(loop.range, Interval) else None
     if count is None or count > MAX_TRIPS or not _can_unroll(loop):
+        return False
+    is_repetition = not loop.accs and loop.var not in names_read(*loop.body)
+    if is_repetition and count > 1 and any(contains(s, LoopLike) for s in loop.body):
         return False
     return count * sum(1 for _ in walk(loop)) <= MAX_NODES
 

@@ -1,13 +1,13 @@
 """Carried indexed load: the element at a loop-carried index is carried along with the index."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...algebra.constant_folding import literal
 from ...algebra.index_builder import is_nonempty
 from ...analysis.mod_ref import AliasInfo
-from ...ir_names import FreshNames, bound_names, names_read, substitute
+from ...ir_names import FreshNames, changed_names, names_read, substitute
 from ...ir_traversal import bottom_up, contains, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
@@ -91,7 +91,14 @@ def _without_indexed_load(
         return None
     if any(contains(s, Break) for s in loop.body):
         return None
-    body_names, unconditional = bound_names(loop), _unconditional_loads(loop)
+    body_names = changed_names(loop)
+
+    def is_fixed(e: Expr) -> bool:
+        """Whether an iteration leaves what `e` loads as it is, so that `e` may be repeated in it.
+        """
+        return not memory.crosses(e, loop.body)
+
+    unconditional = {n: e for n, e in _unconditional_loads(loop).items() if is_fixed(n)}
     for load in unconditional:
         carried = [a for a in loop.accs if a.current in load.index]
         other_subscripts = [e for e in load.index if not carried or e != carried[0].current]
@@ -99,13 +106,12 @@ def _without_indexed_load(
             len(other_subscripts) == len(load.index) - 1
             and not names_read(*other_subscripts) & body_names
         )
-        if not carried or not are_invariant or memory.crosses(load, loop.body):
+        if not carried or not are_invariant:
             continue
         acc = Var(fresh.name(load.array), load.dtype)
         names = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
-        rewritten = _CarriedElement(carried[0], load, acc, unconditional, names, fresh).follow(
-            loop.body, carried[0].step
-        )
+        element = _CarriedElement(carried[0], load, acc, unconditional, names, is_fixed, fresh)
+        rewritten = element.follow(loop.body, carried[0].step)
         if rewritten is not None:
             return _with_accumulator(loop, *rewritten, carried[0], load, acc, fresh)
     return None
@@ -153,6 +159,7 @@ class _CarriedElement:
     acc: Var  # the accumulator that replaces the load
     unconditional: Mapping[Load, Expr]  # loads that every iteration executes, with their values
     definitions: Mapping[str, Expr]  # the assignments of the loop body
+    is_fixed: Callable[[Expr], bool]  # whether the loop body leaves what an expression loads as is
     fresh: FreshNames
 
     def follow(
@@ -175,7 +182,7 @@ class _CarriedElement:
             value = self.unconditional[load]
             return body, load if names_read(value) & later else value
         match e:
-            case Call("select", (cond, a, b)):
+            case Call("select", (cond, a, b)) if self.is_fixed(cond):
                 then = self.follow(body, a, later)
                 orelse = then and self.follow(then[0], b, later)
                 if then is None or orelse is None:

@@ -22,7 +22,7 @@ from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...analysis.signed_zeros import zero_sign_unobserved
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, expand_names, names_read, substitute
+from ...ir_names import FreshNames, changed_names, expand_names, names_read, substitute
 from ...ir_traversal import (
     bottom_up,
     children,
@@ -222,7 +222,7 @@ def _recurrences(loop: Loop, kernel: Kernel) -> list[_Recurrence]:
     """
     found: dict[str, _Recurrence] = {}
     values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
-    variant = bound_names(loop) - {loop.var}
+    variant = changed_names(loop) - {loop.var}
     memory = AliasInfo(kernel)
     candidates = [a for a in loop.accs if _may_recur(a, loop) and a.current != loop.until]
     if loop.until is not None and not _is_accumulator(loop.until, loop):

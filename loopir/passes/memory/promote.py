@@ -18,7 +18,7 @@ from ...analysis.access import accesses
 from ...analysis.dependence import Overlap, dependence_distance
 from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
-from ...ir_names import FreshNames, bound_names, names_read
+from ...ir_names import FreshNames, changed_names, names_read
 from ...ir_traversal import bottom_up, contains, counted_range, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
@@ -106,7 +106,7 @@ def _invariant_stores(loop: Loop, memory: AliasInfo) -> list[Store]:
     """The stores that each iteration of the plain `loop` does in the same way: of a value and to an
     element that do not depend on the iteration, in an array that it does not access otherwise.
     """
-    body_names = bound_names(*loop.body) | {loop.var}
+    body_names = changed_names(*loop.body) | {loop.var}
     read, written = arrays_read(loop.body), arrays_written(loop.body)
     nodes = [n for s in loop.body for n in walk(s)]
     invariant: list[Store] = []
@@ -155,7 +155,7 @@ def _keeps_places(
     - two different invariant subscripts never denote one element;
     - a load at a subscript that varies with the loop never meets a store.
     """
-    body_names = bound_names(*loop.body) | {loop.var}
+    body_names = changed_names(*loop.body) | {loop.var}
     invariant_loads = [index for index in loads if not names_read(*index) & body_names]
     varying_loads = [index for index in loads if index not in invariant_loads]
     places = dict.fromkeys([*invariant_loads, *(s.index for s in stores)])

@@ -12,17 +12,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ...algebra.constant_folding import index_const, neutral_element
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
 from ...analysis.loop_reductions import is_fold_step
-from ...analysis.mod_ref import AliasInfo
+from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacle
 from ...analysis.undoable_stores import may_stop, stores_to_undo, undo_obstacle
 from ...analysis.work_estimate import most_additions
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
-from ...ir_traversal import bottom_up, walk
+from ...ir_traversal import advanced_accums, bottom_up, contains, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
-    Append,
     Assign,
     Call,
     Expr,
@@ -30,7 +29,6 @@ from ...nodes import (
     If,
     Interval,
     Kernel,
-    Local,
     Loop,
     LoopLike,
     Node,
@@ -38,15 +36,22 @@ from ...nodes import (
     RangeDesc,
     Span,
     Stmt,
-    Store,
     Var,
     VecAccum,
     VecLoop,
     While,
     Yield,
 )
+from ..loop_splitting import strip_mine_loop
 from ..vector.checked_sums import is_lane_watch, total_watch
-from .split_folds import FoldSplitter, block_size, blocks_of_groups, is_over_blocks
+from .peel_blocks import peel_blocks
+from .split_folds import (
+    FoldSplitter,
+    block_size,
+    blocks_of_groups,
+    is_over_blocks,
+    with_sums_of_inner_loops,
+)
 from .split_search import split_any, split_first_hit
 from .version_brief_folds import is_repeatable, version_brief_fold
 
@@ -54,6 +59,9 @@ __all__ = ["loops_left_serial", "parallelize"]
 
 _EXACT_BLOCK = 16384
 """Elements of a block of a vector loop (`_Marker.exact_reductions_by_block`)."""
+
+_SCALAR_BLOCK = 4096
+"""Iterations of a block of a scalar loop (`_Marker.exact_folds_by_block`)."""
 
 _SHORT_KERNEL = 150
 """Nodes of a kernel whose folds are also kept as they are, for little work."""
@@ -72,7 +80,7 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
     A loop over blocks whose accumulators only combine what each block has computed is distributed:
     the blocks run in any order and keep their results, then the accumulators take these in the
     order of the blocks. So a sum has the same bits whichever threads computed its blocks. Where
-    there is little work, such as one block, the loop stays as it was. A search
+    there is little work the loop stays as it was; one block is in no loop. A search
     is divided into rounds of parts (`split_search`); one thread runs the first part before others
     begin.
 
@@ -96,11 +104,10 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
     after::
 
         def k(x: f64[::1], total: mut(f64[()])):
-            if min(x.shape[0], 262144) < 4097:
-                for i_1 in loop(range(0, min(x.shape[0], 262144), 4096), s_1=0.0):
-                    for j_1 in vec(i_1, min(i_1 + 4096, x.shape[0]), width=W, group=32, t_1=-0.0):
-                        t_1 = step(t_1 + x[j_1:W])
-                    s_1 = step(s_1 + hreduce("add", t_1))
+            if (0 < min(x.shape[0], 262144)) & (min(x.shape[0], 262144) < 4097):
+                for j_1 in vec(0, min(4096, x.shape[0]), width=W, group=32, t_1=-0.0):
+                    t_1 = step(t_1 + x[j_1:W])
+                s_1 = 0.0 + hreduce("add", t_1)
                 s = give(s_1)
             else:
                 blocks = (min(x.shape[0], 262144) + 4095) // 4096
@@ -146,7 +153,7 @@ def loops_left_serial(
 
     ``private``: as for `parallelize`.
     """
-    parallel = {key for n in parallel_loops(kernel) if (key := _origin(n))}
+    parallel = {key for n in parallel_loops(kernel) if (key := _origin(n, kernel))}
     parallel_spans = {n.span for n in parallel_loops(kernel)}
 
     def visit(
@@ -166,7 +173,7 @@ def loops_left_serial(
                     yield from visit(inside, is_conditional=is_conditional)
                 case Loop() | VecLoop() | PredLoop():
                     reason = _obstacle(s, kernel, private)
-                    if reason is not None and _origin(s) not in parallel:
+                    if reason is not None and _origin(s, kernel) not in parallel:
                         yield s, reason
 
     definitions = _definitions(kernel)
@@ -178,12 +185,11 @@ def _definitions(kernel: Kernel) -> dict[str, Expr]:
     return {s.name: s.value for s in walk(kernel) if isinstance(s, Assign)}
 
 
-def _origin(n: Node) -> tuple[Span, frozenset[str]] | None:
+def _origin(n: Node, kernel: Kernel) -> tuple[Span, frozenset[str]] | None:
     """The loop of the source that `n` is a version of, and the arrays that it writes to, apart from
-    its own; None if it writes to none.
+    those of `kernel` itself; None if it writes to none.
     """
-    own = {x.name for x in walk(n) if isinstance(x, Local)}
-    stored = frozenset(x.array for x in walk(n) if isinstance(x, Append | Store)) - own
+    stored = arrays_written((n,)) & {p.name for p in kernel.params}
     return (n.span, stored) if isinstance(n, LoopLike) and n.span is not None and stored else None
 
 
@@ -254,7 +260,9 @@ class _Marker:
           a loop over groups of blocks the blocks are the iterations, if it does nothing else, and
           otherwise the blocks of each group. Where it has little work, `s` stays as it is
           (`version_brief_fold`);
-        - it has parallel loops inside: `s` with these.
+        - threads can share it in blocks, if some stores run later: `peel_blocks`;
+        - it has parallel loops inside: `s` with these;
+        - its accumulators are exact folds: `exact_folds_by_block`.
 
         If the function named returns None, `s` stays as it is.
         """
@@ -275,12 +283,31 @@ class _Marker:
         blocks = blocks_of_groups(s)
         if blocks is not None and (split := self.folds.split(blocks, groups=s)):
             return self.with_brief(s, block_size(blocks), split)
+        if split := peel_blocks(s, self.kernel, self.fresh, self.folds.obstacle):
+            return split
         body = self.block(s.body)
         if body is not s.body:
             return (replace(s, body=body),)
         if is_over_blocks(s) and (split := self.folds.split(s)):
             return self.with_brief(s, block_size(s), split)
-        return (s,)
+        return self.exact_folds_by_block(s) or (s,)
+
+    def exact_folds_by_block(self, s: Loop) -> tuple[Stmt, ...] | None:
+        """The scalar loop `s` as a distributed loop over blocks, if all its accumulators are folds
+        of integers or bools, whose order does not matter; None if there are others. What else it
+        does must be independent, such as additions to a table::
+
+            for i in loop(0, n, c=0):
+                h[k[i]] = h[k[i]] + 1
+                c = step(c + k[i])
+        """
+        if s.until is not None or not isinstance(s.range, Interval) or not s.accs:
+            return None
+        if any(contains(x, LoopLike) for x in s.body) or advanced_accums(s):
+            return None
+        blocks = with_sums_of_inner_loops(strip_mine_loop(s, _SCALAR_BLOCK, {}, self.fresh))
+        split = self.folds.split(blocks)
+        return None if split is None else self.with_brief(blocks, _SCALAR_BLOCK, split)
 
     def with_brief(
         self, s: Loop, block: int | None, split: tuple[Stmt, ...]
@@ -305,13 +332,13 @@ class _Marker:
         An accumulator of `s` is a vector, which code after `s` reduces horizontally. The new loop
         has scalar accumulators; ``totals`` maps each of those horizontal reductions to its scalar.
 
-        A range of at most one block, where threads cannot help, is run by `s` as it was, so that
-        such a call takes one comparison longer than without threads::
+        A range of at most one block, where threads cannot help, is run by `s` itself, so that such
+        a call takes one comparison longer than without threads::
 
             for i in vec(0, n, a=x[0]): a = step(max(a, x[i:W]))
             →
             if n < 16385:
-                for i in vec(0, n, a=x[0]): a = step(max(a, x[i:W]))
+                for i in vec(0, min(16384, n), a=x[0]): a = step(max(a, x[i:W]))
                 total = give(hreduce("max", a))
             else:
                 <the loop over blocks>, which computes t
@@ -362,7 +389,9 @@ class _Marker:
             yields.append(Yield(self.fresh.name(total.name), of_all, total))
             self.totals[use] = Var(yields[-1].name, use.dtype)
         is_single = index_less(index_sub(s.range.hi, s.range.lo), index_const(_EXACT_BLOCK + 1))
-        return (If(is_single, (rename_names(s, names),), distributed, tuple(yields)),)
+        end = index_min(index_add(s.range.lo, index_const(_EXACT_BLOCK)), s.range.hi)
+        single = replace(s, range=Interval(s.range.lo, end))  # bounded: it makes no polls
+        return (If(is_single, (rename_names(single, names),), distributed, tuple(yields)),)
 
 
 def _accumulators_alone(s: VecLoop | PredLoop) -> tuple[VecAccum, ...] | None:

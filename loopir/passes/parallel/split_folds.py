@@ -27,12 +27,11 @@ from ...algebra.index_builder import (
 )
 from ...algebra.may_raise import is_replay_check, may_replay
 from ...analysis.loop_reductions import (
-    Reduction,
+    exact_fold_of,
     goes_on_through,
     is_fold_step,
     lanes_behind,
     overflow_checks_of,
-    reduction_of,
 )
 from ...analysis.loop_set import max_trips
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
@@ -69,10 +68,11 @@ from ...nodes import (
     VecLoop,
     While,
 )
-from ...op_table import OPS
 from ..loop_splitting import strip_mine
 
-__all__ = ["FoldSplitter", "block_size", "blocks_of_groups", "is_over_blocks"]
+__all__ = [
+    "FoldSplitter", "block_size", "blocks_of_groups", "is_over_blocks", "with_sums_of_inner_loops",
+]
 
 _KEPT, _LEAST_BLOCKS, _MOST_BLOCKS = 2048, 64, 512
 """Results of blocks that are kept before they are combined, in the order of the blocks, so that
@@ -202,7 +202,7 @@ class FoldSplitter:
                 return None
             rows = self._in_blocks_of_rows(s)
             r = RangeDesc(counted.lo, counted.hi, 1 if rows is None else _ROWS)
-            s = rows or _with_sums_of_inner_loops(s)
+            s = rows or with_sums_of_inner_loops(s)
         if groups is not None:
             assert isinstance(r, RangeDesc)
             r = RangeDesc(*range_bounds(groups.range), r.step)
@@ -348,7 +348,7 @@ class FoldSplitter:
         return counted, *rooms, work, combine
 
 
-def _with_sums_of_inner_loops(s: Loop) -> Loop:
+def with_sums_of_inner_loops(s: Loop) -> Loop:
     """`s` with the exact folds that go on through a loop inside it starting anew in each run of
     that loop, so that a run does not need the result of the one before::
 
@@ -356,9 +356,9 @@ def _with_sums_of_inner_loops(s: Loop) -> Loop:
             for j in loop(…, c_1=c): …; c_1 = …  →       for j in loop(…, c_1=0): …; c_1 = …
             c = step(c_1)                                c = step(c + c_1)
 
-    These are sums, products and bits of integers and bools. Checks of a sum so far become checks of
-    the part, and one of the sum. (`blocked_summation` has done the same for floats, whose bits it
-    changes.)
+    These are sums, products, bits and extrema of integers and bools. Checks of a sum so far become
+    checks of the part, and one of the sum. (`blocked_summation` has done the same for floats, whose
+    bits it changes.)
     """
     body: list[Stmt] = []
     accs = {a.name: a for a in s.accs}
@@ -374,9 +374,10 @@ def _with_sums_of_inner_loops(s: Loop) -> Loop:
             fold = _exact_fold(a, x)
             if fold is None:
                 continue
-            of_run = Var(a.name, fold.dtype)
-            inner[k] = replace(a, init=fold.start)
-            step = Call(fold.op, (outer.current, of_run), fold.dtype)
+            op, start = fold
+            of_run = Var(a.name, start.dtype)
+            inner[k] = replace(a, init=start)
+            step = Call(op, (outer.current, of_run), start.dtype)
             accs[outer.name] = replace(outer, step=step)
             over = Call("add_over", (outer.current, of_run), "bool")
             of_part = overflow_checks_of(a, _as_counted(x))
@@ -386,7 +387,7 @@ def _with_sums_of_inner_loops(s: Loop) -> Loop:
 
 
 def _with_extrema_of_vector_loops(s: Loop) -> Loop:
-    """As `_with_sums_of_inner_loops`, for extrema in vector loops, which start with the value that
+    """As `with_sums_of_inner_loops`, for extrema in vector loops, which start with the value that
     all others are better than::
 
         for i in loop(…, m=0.0):                     for i in loop(…, m=0.0):
@@ -467,15 +468,15 @@ def _as_counted(loop: Loop | While) -> Loop:
     return loop if isinstance(loop, Loop) else Loop("", none, loop.body, loop.accs)
 
 
-def _exact_fold(a: Accum, loop: Loop | While) -> Reduction | None:
-    """The reduction that `a` is in `loop`, if it is one of integers or bools that can start anew;
-    None if it is none, or one whose checks do more than replay the call.
+def _exact_fold(a: Accum, loop: Loop | While) -> tuple[str, Expr] | None:
+    """The operation of the fold that `a` is in `loop`, and its start, if it is one of integers or
+    bools that can start anew; None if it is none, or one whose checks do more than replay the call.
     """
-    fold = reduction_of(a, _as_counted(loop))
-    if fold is None or DTYPES[fold.dtype].kind == "f" or OPS[fold.op].unit is None:
+    fold = exact_fold_of(a, _as_counted(loop))
+    if fold is None:
         return None
     checks = overflow_checks_of(a, _as_counted(loop))
-    may_check = fold.op == "add" and DTYPES[fold.dtype].kind == "i"
+    may_check = fold[0] == "add" and DTYPES[a.init.dtype].kind == "i"
     end = loop.cond if isinstance(loop, While) else loop.until
     ends_by_it = end is not None and a.name in names_read(end)
     all_replay = not checks or (may_check and all(map(is_replay_check, checks)))

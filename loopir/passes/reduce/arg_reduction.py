@@ -219,7 +219,7 @@ def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
     count = max_trips_of_strip(s.range) if isinstance(s.range, Interval) else 0
     if s.until or not s.accs or (count is not None and count < MIN_TERMS):
         return None
-    loop = flatten_loop(s, kernel, fresh) or s
+    loop = _with_named_masks(flatten_loop(s, kernel, fresh) or s, fresh)
     if not all(isinstance(x, Assign | Check) for x in loop.body):
         return None
     masks = [x for x in loop.body if isinstance(x, Assign) and x.value.dtype == "bool"]
@@ -236,6 +236,49 @@ def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
     if not read_by_others.isdisjoint(extremum_masks | extremum_accs):
         return None  # the extremum so far is used in each iteration, not only at the end
     return _ArgSearch(loop, replace(loop, body=other_statements, accs=other_accs), tuple(extrema))
+
+
+def _with_named_masks(loop: Loop, fresh: FreshNames) -> Loop:
+    """`loop` with a name for each condition of a select that is a step, and a select on that name
+    for an extremum that is kept by the same comparison::
+
+        k = step(select(x[i] > top, i, k))        →        m = x[i] > top
+        top = step(max(top, x[i]))                         k = step(select(m, i, k))
+                                                           top = step(select(m, x[i], top))
+    """
+    names: dict[Expr, Var] = {
+        s.value: Var(s.name, "bool")
+        for s in loop.body if isinstance(s, Assign) and s.value.dtype == "bool"
+    }
+    added: list[Stmt] = []
+    for a in loop.accs:
+        match a.step:
+            case Call("select", (Call() as cond, _, _)) if cond not in names:
+                names[cond] = Var(fresh.name("better"), "bool")
+                added.append(Assign(names[cond].name, cond))
+
+    def named(a: Accum) -> Accum:
+        """`a` with its step on a named condition."""
+        match a.step:
+            case Call("select", (cond, then, orelse)) if cond in names:
+                step = Call("select", (names[cond], then, orelse), a.step.dtype)
+            case Call("max" | "min" as op, (old, value)) if old == a.current:
+                tests = (Call(test, pair, "bool") for test, pair in (
+                    ("gt" if op == "max" else "lt", (value, old)),
+                    ("lt" if op == "max" else "gt", (old, value)),
+                ))
+                mask = next((names[test] for test in tests if test in names), None)
+                if mask is None:
+                    return a
+                step = Call("select", (mask, value, old), a.step.dtype)
+            case _:
+                return a
+        return replace(a, step=step)
+
+    accs = tuple(named(a) for a in loop.accs)
+    if accs == loop.accs:
+        return loop
+    return replace(loop, body=(*loop.body, *added), accs=accs)
 
 
 _IS_BETTER = {("min", False): "lt", ("min", True): "le", ("max", False): "gt", ("max", True): "ge"}

@@ -71,11 +71,11 @@ def skip_blocks(kernel: Kernel) -> Kernel:
     after::
 
         def k(x: f64[::1], first: mut(f64[()]), second: mut(f64[()])):
-            for i_1 in loop(0, max(0, min(64, x.shape[0])), a_1=0.0, b_1=0.0):
+            for i_1 in loop(0, min(64, x.shape[0]), a_1=0.0, b_1=0.0):
                 m_1 = x[i_1] > a_1
                 a_1 = step(select(m_1, x[i_1], a_1))
                 b_1 = step(select(m_1, a_1, max(b_1, x[i_1])))
-            for block in loop(range(max(0, min(64, x.shape[0])), x.shape[0], 256), a=a_1, b=b_1):
+            for block in loop(range(min(64, x.shape[0]), x.shape[0], 256), a=a_1, b=b_1):
                 for i_2 in loop(block, min(block + 256, x.shape[0]), some=False):
                     m_2 = x[i_2] > a
                     some = step(some | (m_2 | (x[i_2] > b)))

@@ -12,7 +12,7 @@ from typing import Any
 from ...algebra.constant_folding import is_constant
 from ...algebra.index_builder import index_less, index_sub
 from ...analysis.uniformity import Uniformity
-from ...ir_names import FreshNames, bound_names, names_read, rename_names
+from ...ir_names import FreshNames, bound_names, changed_names, names_read, rename_names
 from ...ir_traversal import counted_range, map_children, walk
 from ...nodes import Assign, Check, Expr, If, Interval, Kernel, Load, Loop, Stmt, While, Zip
 from ..vector.vectorize_outer import (
@@ -116,7 +116,7 @@ def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr 
     test, *others = {_has_fewer_terms(fold, limit) for fold in inner_loops(path[-1])}
     if others:
         return None  # folds of different lengths: one test would not tell
-    if is_constant(test, False) or bound_names(nest) & names_read(test):
+    if is_constant(test, False) or changed_names(nest) & names_read(test):
         return None  # never short; or the length is known only inside the nest
     vector_loops = best_vector_loops(nest, kernel, reassociate=reassociate)
     if not vector_loops.isdisjoint(s.var for s in path):

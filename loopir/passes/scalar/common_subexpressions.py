@@ -256,7 +256,7 @@ class _Naming:
         else:
             operands = tuple([self.computed(c, in_block, numbers) for c in children(e)])
             number = self.numbering.number(e, operands)
-        if in_block and isinstance(e, (Call, Load)):
+        if in_block and isinstance(e, (Call, Load)) and not _is_neighbour(e):
             self.own_numbers.add(number)
         numbers.append(number)
         return number
@@ -316,3 +316,13 @@ class _Naming:
         self.names[number] = name
         self.pending.append(Assign(name.name, e))
         return name
+
+
+def _is_neighbour(e: Expr) -> bool:
+    """Whether `e` is an index ``i + 1`` or ``i - 1``, which costs nothing in a subscript, and tells
+    dependence tests more than its name.
+    """
+    match e:
+        case Call("add" | "sub", (Var(dtype="i64", lanes=1), Const())):
+            return True
+    return False

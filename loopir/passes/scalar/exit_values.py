@@ -17,8 +17,8 @@ from ...algebra.index_builder import (
 )
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
-from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
-from ...ir_traversal import advanced_accums, has_early_exit
+from ...ir_names import FreshNames, changed_names, names_read, rename_names, substitute
+from ...ir_traversal import has_early_exit
 from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, Yield
 from ...statement_blocks import backward_slice, map_statements
@@ -86,9 +86,8 @@ def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
         return False
     assigns = backward_slice(loop.body, acc.step)
     slice_names = {s.name for s in assigns}
-    changing = (
-        frozenset(a.name for a in loop.accs) | _bound_by_statements(loop) | advanced_accums(loop)
-    )
+    others_change = changed_names(*(s for s in loop.body if not isinstance(s, Assign)))
+    changing = others_change.union(a.name for a in loop.accs)
     if names_read(acc.step, *assigns) & (changing - slice_names):
         return False
     return not memory.overlap(arrays_read((acc.step, acc.init, *assigns)), arrays_written((loop,)))
@@ -145,7 +144,7 @@ def _invariant_conjunct(acc: Accum, loop: Loop, memory: AliasInfo) -> Expr | Non
     conjuncts = [*_conjuncts(step)]
     rest = [e for e in conjuncts if e != acc.current]
     names = names_read(*rest)
-    is_invariant = not names & {loop.var, *bound_names(loop)}
+    is_invariant = names.isdisjoint(changed_names(loop))
     if len(rest) != len(conjuncts) - 1 or not is_invariant or any(map(may_raise_flags, rest)):
         return None
     if memory.overlap(arrays_read((*rest, acc.init)), arrays_written((loop,))):
@@ -188,11 +187,6 @@ def _with_values_after_loop(
     )
     values = (_value_after_loop(a, s, fresh) for a in with_named_inits)
     return *flag_raising_inits.values(), loop, *values
-
-
-def _bound_by_statements(loop: Loop) -> frozenset[str]:
-    """The names that statements other than assignments bind in the body."""
-    return bound_names(*(s for s in loop.body if not isinstance(s, Assign)))
 
 
 def _value_after_loop(acc: Accum, loop: Loop, fresh: FreshNames) -> If:

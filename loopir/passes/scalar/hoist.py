@@ -9,8 +9,8 @@ from ...algebra.constant_folding import constant_trip_count, literal
 from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.mod_ref import AliasInfo, arrays_written
-from ...ir_names import FreshNames, bound_names, names_read
-from ...ir_traversal import advanced_accums, children, contains, map_children, range_bounds, walk
+from ...ir_names import FreshNames, changed_names, names_read
+from ...ir_traversal import children, contains, map_children, range_bounds, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
     Assign,
@@ -86,7 +86,7 @@ def _hoisted_checks(s: Loop | Zip, memory: AliasInfo) -> tuple[tuple[Stmt, ...],
     if not checks:
         return (), s
     slices = {id(c): backward_slice(always, c.cond) for c in checks}
-    varying, stores = bound_names(s) | advanced_accums(s), arrays_written((s,))
+    varying, stores = changed_names(s), arrays_written((s,))
     moved: list[Stmt] = []
     for check in checks:
         needed = [x for x in slices[id(check)] if x not in moved]
@@ -113,7 +113,7 @@ def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt |
     An expression that loads nothing and may raise no flag is assigned unconditionally, any other in
     a branch on the loop having an iteration.
     """
-    scope = _LoopScope(bound_names(s) | advanced_accums(s), arrays_written((s,)), memory)
+    scope = _LoopScope(changed_names(s), arrays_written((s,)), memory)
     invariants = list(
         dict.fromkeys(e for root in _unconditionally_evaluated(s) for e in scope.invariant(root))
     )

@@ -14,7 +14,7 @@ from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_max, index_min, logical_and
 from ...analysis.integers.intervals import Bounds
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, names_read, substitute
+from ...ir_names import FreshNames, changed_names, names_read, substitute
 from ...ir_traversal import children, contains, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
@@ -120,7 +120,7 @@ def _integers_from_outside(loop: Loop) -> tuple[str, ...]:
     a subscript or of a range.
     """
     accesses = [n for n in walk(loop) if isinstance(n, Load | Store)]
-    others = bound_names(loop) | names_read(*(x for n in accesses for x in n.index))
+    others = changed_names(loop) | names_read(*(x for n in accesses for x in n.index))
     read = (n for n in _parts(loop) if isinstance(n, Var))
     return tuple(
         dict.fromkeys(n.name for n in read if n.dtype == INDEX and n.name not in others)
@@ -217,7 +217,7 @@ def _widest(kernel: Kernel) -> int:
     apart from subscripts: they decide how many lanes a register has.
     """
     loop = kernel.body[-1]
-    inside = bound_names(loop)
+    inside = changed_names(loop)
     dtypes = set[str]()
     for n in _parts(loop):
         match n:

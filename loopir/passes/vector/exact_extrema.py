@@ -2,9 +2,10 @@
 
 A minimum over lanes may return another zero than Python's sequential order: of 0.0 and -0.0, which
 compare equal, Python keeps a certain one. `is_order_independent` recognises reductions for which
-the order does not matter. For the others `exact_extremum_result` corrects the vector result later,
-in the rare cases: a result of zero is replaced by the zero that a scalar loop finds, and after a
-NaN the scalar reduction runs again.
+the order does not matter. If that is only so of the terms, the lanes start anew (`starts_anew`).
+For the others `exact_extremum_result` corrects the vector result later, in the rare cases: a result
+of zero is replaced by the zero that a scalar loop finds, and after a NaN the scalar reduction runs
+again.
 
 Only a reduction that restarts after a NaN (`Reduction.restarts`) needs the second run. Python's
 ``min(value, acc)`` is one: if ``value`` is NaN it returns that NaN, which is ``acc`` in the next
@@ -14,7 +15,8 @@ to the end (``np.maximum``) or never take one (``if x > m``), and so do lanes.
 """
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from types import MappingProxyType
 
 from ...algebra.constant_folding import index_const, literal
 from ...analysis.loop_reductions import Reduction
@@ -24,7 +26,10 @@ from ...ir_names import FreshNames, names_read, rename_names, substitute
 from ...nodes import Accum, Assign, Call, Const, Expr, If, Interval, Loop, Stmt, Var, Yield
 from ...statement_blocks import backward_slice
 
-__all__ = ["feeding_accumulator", "can_recompute", "is_order_independent", "exact_extremum_result"]
+__all__ = [
+    "feeding_accumulator", "can_recompute", "is_order_independent", "exact_extremum_result",
+    "starts_anew",
+]
 
 
 def is_order_independent(f: Reduction, unsigned_zeros: Container[str] = ()) -> bool:
@@ -33,7 +38,7 @@ def is_order_independent(f: Reduction, unsigned_zeros: Container[str] = ()) -> b
     `vectorize_legality._check_order`.) True of a float extremum that does not restart after a NaN,
     and of which one of these holds:
 
-    - every zero among its terms is positive;
+    - every zero among its initial value and its terms is positive;
     - a zero result can only be the initial value;
     - nothing observes the sign of its zero.
 
@@ -42,9 +47,26 @@ def is_order_independent(f: Reduction, unsigned_zeros: Container[str] = ()) -> b
     is_extremum = f.op in ("min", "max", "minimum", "maximum")
     if not is_extremum or DTYPES[f.dtype].kind != "f":
         return True
+    is_positive = _is_positive_zero(f.acc.init) and _is_positive_zero(f.value)
     return (
-        _only_positive_zero(f) or _keeps_initial_zero(f) or f.acc.name in unsigned_zeros
+        is_positive or _keeps_initial_zero(f) or f.acc.name in unsigned_zeros
     ) and not f.restarts
+
+
+def starts_anew(f: Reduction, loop: Loop) -> bool:
+    """Whether `f`, a float extremum of `loop`, has only positive zeros among its terms, and
+    possibly another one as its initial value. The lanes may then start with the value that all
+    others are better than, and the initial value is compared with their result, in Python's order::
+
+        for j in loop(0, n, m=m_0): m = step(max(m, abs(x[j])))     m_0: the maximum of other rows
+        →
+        for j in loop(0, n, m_1=-inf): m_1 = step(max(m_1, abs(x[j])))
+        m = max(m_0, m_1)
+    """
+    if is_order_independent(f) or f.restarts or (f.takes_last and f.op in ("min", "max")):
+        return False
+    values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+    return _is_positive_zero(f.value, values)
 
 
 def _keeps_initial_zero(f: Reduction) -> bool:
@@ -56,17 +78,19 @@ def _keeps_initial_zero(f: Reduction) -> bool:
             return False
 
 
-def _only_positive_zero(f: Reduction) -> bool:
-    """Whether every zero among the initial value and the terms is positive."""
-    init = f.acc.init
-    starts_positive = isinstance(init, Const) and init != literal(-0.0, f.dtype)
-    match f.value:
+def _is_positive_zero(e: Expr, values: Mapping[str, Expr] = MappingProxyType({})) -> bool:
+    """Whether `e` is positive if it is zero. ``values``: of names in `e`."""
+    match e:
+        case Const():
+            return e != literal(-0.0, e.dtype)
+        case Var(name) if name in values:
+            return _is_positive_zero(values[name], values)
         case Call(op="abs"):
-            return starts_positive
+            return True
         case Call(op="mul", args=(a, b)):
-            return starts_positive and a == b
+            return a == b
         case Call(op="cast", args=(x,)):
-            return starts_positive and DTYPES[x.dtype].kind != "f"
+            return DTYPES[x.dtype].kind != "f"
         case _:
             return False
 

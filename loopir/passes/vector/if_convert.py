@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from ...algebra.constant_folding import fold_constants, literal, neutral_element
 from ...algebra.index_builder import logical_not
-from ...algebra.may_raise import call_may_raise
+from ...algebra.may_raise import call_may_raise, may_only_underflow
 from ...algebra.rewrite_rules import rewrite
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import bottom_up, contains, walk_statements
@@ -62,7 +62,8 @@ class MaskedRewriter:
 
     An operand of an operation that may raise a flag is replaced by `Op.safe` in inactive lanes (1
     for most operations), unless its value there is known to be harmless: ``inactive`` maps names to
-    their values in inactive lanes, where these are constants.
+    their values in inactive lanes, where these are constants. An expression that can only underflow
+    is left as it is (``(v - 0.3) * 0.2``): lowering notes underflows in loops as silent.
 
     A rewriter is called with the expressions of the branch in their order, `bind` with those that
     are assigned to names. `under` makes the rewriter of a branch inside. `_Flattening` uses it, and
@@ -74,7 +75,7 @@ class MaskedRewriter:
         self.inactive: dict[str, Const] = {}
 
     def __call__(self, e: Expr) -> Expr:
-        return e if self.mask is None else self.without_flags(e).expr
+        return self.rewritten(e).expr
 
     def under(self, cond: Expr) -> MaskedRewriter:
         """The rewriter of code that runs where `cond` is also true."""
@@ -88,12 +89,15 @@ class MaskedRewriter:
 
     def bind(self, name: str, e: Expr) -> Expr:
         """`e` without flags, as the value of `name`, whose value in inactive lanes is recorded."""
-        if self.mask is None:
-            return e
-        new = self.without_flags(e)
+        new = self.rewritten(e)
         if new.inactive is not None:
             self.inactive[name] = new.inactive
         return new.expr
+
+    def rewritten(self, e: Expr) -> _WithoutFlags:
+        """`e` so that it raises no flag in inactive lanes, or only that of an underflow."""
+        is_silent = self.mask is None or may_only_underflow(e)
+        return _WithoutFlags(e, None) if is_silent else self.without_flags(e)
 
     def without_flags(self, e: Expr) -> _WithoutFlags:
         """`e` so that it raises no flag in inactive lanes."""
@@ -122,7 +126,7 @@ class MaskedRewriter:
         Before → after, under the mask ``m``::
 
             sqrt(x)          →  sqrt(select(m, x, 1.0))              # 1.0 in inactive lanes
-            x / 3.0          →  select(m, x, 1.0) / 3.0              # 1.0 / 3.0 there
+            x / 0.3          →  select(m, x, 1.0) / 0.3              # 1.0 / 0.3 there
             x / y            →  x / select(m, y, 1.0)                # unknown there
             exp(x * 2.0)     →  exp(select(m, x, 1.0) * 2.0)         # exp of 2.0, a known operand
             atanh(x)         →  atanh(select(m, x, 0.0))             # 0.0: atanh has a pole at 1.0

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...algebra.rewrite_rules import rewrite
 from ...analysis.loop_reductions import (
     Reduction,
     match_linear_recurrence,
@@ -54,6 +55,7 @@ def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningRe
     step = expand_names(acc.step, dependent)
     if step is None:
         return None
+    step = rewrite(step)  # a select on a name that now shows its comparison may be an extremum
     factor_and_term = match_linear_recurrence(acc, step)
     reduction = (
         Reduction(acc, "add", factor_and_term[1]) if factor_and_term else match_reduction(acc, step)

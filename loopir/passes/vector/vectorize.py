@@ -16,21 +16,26 @@ The width stays abstract (``W``) until `targets.legalization`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from ...algebra.constant_folding import neutral_element
+from ...algebra.constant_folding import neutral_element, worst_value
+from ...algebra.index_builder import index_add, index_mul, index_sub
 from ...algebra.may_raise import possible_flags
 from ...algebra.rewrite_rules import rewrite
+from ...analysis.access import LoopSubscripts
+from ...analysis.integers.affine import affine_form
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
 from ...analysis.mod_ref import AliasInfo
 from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
-from ...dtypes import DTYPES
-from ...ir_names import FreshNames, expand_names
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import FreshNames, expand_names, rename_names
 from ...ir_traversal import (
     advanced_accums,
     contains,
     counted_range,
     is_innermost,
+    map_children,
     outermost_loops,
     walk,
 )
@@ -57,12 +62,13 @@ from ...nodes import (
     VecAccum,
     VecLoop,
 )
-from ...op_table import OPS, STATUS
+from ...op_table import OPS
 from ...rejection import Rejection
 from ...statement_blocks import backward_slice, map_statements
+from ...status_bits import STATUS
 from ..loop_splitting import max_trips_of_strip
 from .checked_sums import checked_sums, lane_watch, range_checks, unsigned_checks, without_checks
-from .exact_extrema import exact_extremum_result, is_order_independent
+from .exact_extrema import exact_extremum_result, is_order_independent, starts_anew
 from .if_convert import MaskedRewriter, flatten_loop
 from .prefix_scans import insert_prefixes
 from .vectorize_legality import vectorization_obstacle
@@ -92,7 +98,9 @@ class PredicatedLoop:
         self.mask, self.body, self.reductions = mask, body, reductions
 
 
-def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedLoop | None:
+def predicate_loop(
+    loop: Loop, reductions: tuple[Reduction, ...], memory: AliasInfo
+) -> PredicatedLoop | None:
     """`loop` as a predicated one, if all its effects have the same mask; else None.
 
         m = x[i] > 0.0                                     predicate m:
@@ -104,7 +112,7 @@ def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedL
     lane is active (`legalize._with_skip_branch`). None unless all of these hold:
 
     - all stores and appends, of which there is at least one, have one mask, which can be computed
-      before the body;
+      before the body and is not changed in it;
     - each reduction takes its term under the mask, else the neutral element of its operation (of a
       float sum -0.0, not 0.0). The float sum keeps its select (`_without_condition`);
     - each check holds where the mask is false;
@@ -119,6 +127,8 @@ def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedL
         return None
     (mask,) = masks
     assert mask is not None
+    if memory.crosses(mask, loop.body):
+        return None  # a store may change the mask of the next one
     unmasked = tuple(_without_mask(s, mask) for s in loop.body)
     unmasked_reductions = tuple(_without_condition(f, mask) for f in reductions)
     definitions = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
@@ -283,7 +293,8 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             return s
         if s.until:
             strict_flags.update(possible_flags(s))
-        return tuple(vectorize_loop(s, memory, fresh, unsigned_zeros))
+        starts, s = _ascending(s, fresh, unsigned_zeros)
+        return (*starts, *vectorize_loop(s, memory, fresh, unsigned_zeros))
 
     vectorized = map_statements(kernel, edit, Loop)
     flags = tuple(c for c in STATUS if c in strict_flags)
@@ -322,6 +333,57 @@ def _short_fold_obstacle(loop: Loop) -> Rejection:
     return Rejection("VECTOR_SMALL", message, loop.span)
 
 
+def _ascending(
+    loop: Loop, fresh: FreshNames, unsigned_zeros: frozenset[str]
+) -> tuple[tuple[Stmt, ...], Loop]:
+    """A fold of elements that are all read backwards from its last iteration on, so that no vector
+    of them has to be reversed; other loops as they are. Before it, the statements given first.
+
+        for i in loop(0, n, s=0.0):        →        last = 0 + n - 1
+            s = step(s + x[n - 1 - i])              at = n - 1 - last
+                                                    for i in loop(0, n, s=0.0):
+                                                        s = step(s + x[at + i])
+    """
+    counted = counted_range(loop)
+    if counted is None or not all(isinstance(s, Assign) for s in loop.body):
+        return (), loop
+    subscripts = LoopSubscripts(loop)
+    places = {n: subscripts.lane_axis_and_stride(n) for n in walk(loop) if isinstance(n, Load)}
+    moving = {n: place[0] for n, place in places.items() if place is not None and place[1]}
+    folds = [reduction_of(a, loop) for a in loop.accs]
+    if (
+        not moving or any(place is not None and place[1] > 0 for place in places.values())
+        or not all(f is not None and is_order_independent(f, unsigned_zeros) for f in folds)
+    ):
+        return (), loop
+    last = Var(fresh.name("last"), INDEX)
+    starts: list[Stmt] = [Assign(last.name, index_sub(index_add(counted.lo, counted.hi), 1))]
+
+    def advancing(e: Expr) -> Expr:
+        """The subscript `e`, which decreases with the loop's variable, from the last one on."""
+        form = affine_form(e, (loop.var,))
+        assert form is not None
+        factor = -form.coefficient(loop.var)
+        at = Var(fresh.name("at"), INDEX)
+        first = form.without((loop.var,)).expr()
+        starts.append(Assign(at.name, index_sub(first, index_mul(last, factor))))
+        return index_add(at, index_mul(Var(loop.var, INDEX), factor))
+
+    def mirrored(n: Any) -> Any:
+        """`n` in the iteration that is as far from the end as it was from the start."""
+        if n in moving:
+            index = list(subscripts.index(n))
+            index[moving[n]] = advancing(index[moving[n]])
+            return replace(n, index=tuple(index))
+        if n == Var(loop.var, INDEX):
+            return index_sub(last, n)
+        return map_children(n, mirrored)
+
+    body = tuple(mirrored(s) for s in loop.body)
+    accs = tuple(replace(a, step=mirrored(a.step)) for a in loop.accs)
+    return tuple(starts), replace(loop, body=body, accs=accs)
+
+
 def vectorize_loop(
     loop: Loop,
     memory: AliasInfo,
@@ -341,6 +403,7 @@ def vectorize_loop(
     innermost loop.
     """
     loop, starts = _with_named_starts(loop, fresh)
+    loop, anew = _starting_anew(loop, unsigned_zeros, fresh)
     if not all(reduction_of(a, loop) for a in loop.accs):  # the others are running reductions
         loop = insert_prefixes(loop, memory, fresh)
     yield from starts
@@ -349,13 +412,15 @@ def vectorize_loop(
     sums = checked_sums(loop, reductions) if contains(loop, Check) else ()
     watches = {f.acc.name: fresh.name("bits") for f in sums}
     unchecked = without_checks(loop, sums) if sums else loop
-    vector = _vector_loop(unchecked, reductions, lane_names, watches, varying)
+    vector = _vector_loop(unchecked, reductions, lane_names, watches, varying, memory)
     yield vector
     for f in reductions:
         lanes = Var(lane_names[f.acc.name], f.dtype, vector.group or 1)
         if f.acc.name in watches:
             yield from range_checks(f, replace(lanes, name=watches[f.acc.name]), loop)
-        yield from _final_reduction(f, loop, lanes, fresh, is_order_independent(f, unsigned_zeros))
+        is_exact = f.acc.name in anew or is_order_independent(f, unsigned_zeros)
+        yield from _final_reduction(f, loop, lanes, fresh, is_exact)
+    yield from anew.values()
 
 
 def _with_named_starts(loop: Loop, fresh: FreshNames) -> tuple[Loop, tuple[Assign, ...]]:
@@ -371,12 +436,31 @@ def _with_named_starts(loop: Loop, fresh: FreshNames) -> tuple[Loop, tuple[Assig
     return (replace(loop, accs=tuple(accs)), tuple(assigns)) if assigns else (loop, ())
 
 
+def _starting_anew(
+    loop: Loop, unsigned_zeros: frozenset[str], fresh: FreshNames
+) -> tuple[Loop, dict[str, Assign]]:
+    """`loop` with the extrema that may start anew under other names (`starts_anew`), and by these
+    names the assignments that combine them with the initial values.
+    """
+    names, accs, combined = dict[str, str](), list(loop.accs), dict[str, Assign]()
+    for k, acc in enumerate(accs):
+        f = reduction_of(acc, loop)
+        if f is None or acc.name in unsigned_zeros or not starts_anew(f, loop):
+            continue
+        names[acc.name] = fresh.name(acc.name)
+        accs[k] = replace(acc, init=worst_value(f.op, f.dtype))
+        both = acc.init, Var(names[acc.name], f.dtype)
+        combined[names[acc.name]] = Assign(acc.name, Call(f.op, both, f.dtype), span=acc.span)
+    return (rename_names(replace(loop, accs=tuple(accs)), names), combined) if names else (loop, {})
+
+
 def _vector_loop(
     loop: Loop,
     reductions: tuple[Reduction, ...],
     lane_names: dict[str, str],
     watches: dict[str, str],
     varying: Uniformity | None,
+    memory: AliasInfo,
 ) -> VecLoop | PredLoop:
     """The widened loop: its body, one vector accumulator for each reduction, and the counters of
     appends, which stay scalar. It is a predicated loop if all its effects have one mask
@@ -385,7 +469,7 @@ def _vector_loop(
     """
     vectors = {name: name for name in varying.names} if varying else {}
     widener = Widener(loop, {**vectors, **lane_names}, varying)
-    predicated = None if varying else predicate_loop(loop, reductions)
+    predicated = None if varying else predicate_loop(loop, reductions, memory)
     body = widener.block(predicated.body if predicated else loop.body)
     accs = [
         VecAccum(

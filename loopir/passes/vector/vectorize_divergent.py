@@ -60,8 +60,8 @@ from ...nodes import (
     VecLoop,
     While,
 )
-from ...op_table import STATUS
 from ...statement_blocks import map_statements
+from ...status_bits import STATUS
 from .if_convert import flatten_branches
 from .reduction_fission import reduction_fission
 from .vectorize_legality import MIN_TRIPS
@@ -329,7 +329,7 @@ def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -
 
     after::
 
-        @strict("divide", "over", "under", "invalid")
+        @strict("under")
         @stops
         def k(x: f64[::1], y: mut(f64[::1])):
             disjoint(x, y)

@@ -41,7 +41,12 @@ from ...nodes import (
     Var,
 )
 from ...rejection import Label, Rejection
-from .exact_extrema import can_recompute, feeding_accumulator, is_order_independent
+from .exact_extrema import (
+    can_recompute,
+    feeding_accumulator,
+    is_order_independent,
+    starts_anew,
+)
 from .prefix_scans import running_reduction_of
 
 __all__ = ["STRAIGHT_LINE", "vectorization_obstacle", "checks_narrow_overflow"]
@@ -237,7 +242,7 @@ def _reduction_obstacle(reduction: Reduction, loop: Loop, memory: AliasInfo) -> 
     name = reduction.acc.name
     if checks_narrow_overflow(reduction.acc, loop):
         return f"whether `{name}` overflows on the way depends on the order"
-    if is_order_independent(reduction):
+    if is_order_independent(reduction) or starts_anew(reduction, loop):
         return None
     if other := feeding_accumulator(reduction, loop):
         return f"which zero stays in `{name}` depends on `{other}`, iteration by iteration"
@@ -247,8 +252,8 @@ def _reduction_obstacle(reduction: Reduction, loop: Loop, memory: AliasInfo) -> 
 
 
 _FIXED_PLACES = (
-    "store one item an iteration, at a subscript that the loop's variable gives, in an array that "
-    "is made before"
+    "nothing needs to be done if the data decides where items are stored; else store one item an "
+    "iteration, at a subscript that the loop's variable gives, in an array that is made before"
 )
 """The help where accumulators are subscripts of stores."""
 
@@ -313,6 +318,7 @@ def _check_subscripts(case: _Candidate) -> Rejection | None:
     lanes (`Uniformity.lane_axis_and_stride`).
     """
     subscripts = LoopSubscripts(case.loop)
+    stored = {n.array for s in case.loop.body for n in walk(s) if isinstance(n, Store)}
     body_accesses = (n for s in case.loop.body for n in walk(s) if isinstance(n, (Load, Store)))
     step_loads = (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load))
     for n in (*body_accesses, *step_loads):
@@ -321,9 +327,18 @@ def _check_subscripts(case: _Candidate) -> Rejection | None:
             labels = (Label(n.span, subscripts.element(n)),) if n.span else ()
             is_fixed = subscripts.lane_axis_and_stride(n) is not None  # a store to one element
             help = "compute it in a name, and store that after the loop" if is_fixed else None
+            if not is_fixed and n.array in stored:
+                help = _SCATTERED
             place = n.span or case.loop.span
             return Rejection("VECTOR_SUBSCRIPT", obstacle, place, labels, help=help)
     return None
+
+
+_SCATTERED = (
+    "nothing needs to be done if the data decides which elements are stored; else walk along one "
+    "axis with a constant step"
+)
+"""The help for an array that is stored to, such as a histogram: no copy can be made before."""
 
 
 def _check_dependence(case: _Candidate) -> Rejection | None:

@@ -1,4 +1,7 @@
 /* Types, macros and functions that every kernel begins with; the caller shares tp_array and tp_scalar. */
+#if defined __MINGW32__ && !defined __clang__ && defined __AVX__
+#error "GCC for Windows keeps vectors of AVX on a stack that is not aligned for them (GCC bug 54412): use clang, or ziglang"
+#endif
 #if defined __GNUC__ && !defined __clang__
 /* gcc 12 turns a fill in a loop into a memset after the loop, which overwrites what the loop has stored since. Clang refuses the flag. */
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
@@ -79,7 +82,7 @@ typedef union {
 #define TP_ASKED(value) __extension__({ __typeof__(value) asked_ = (value); TP_COMPUTED(asked_); asked_; })
 #define TP_EVERYWHERE(value) __extension__({ __typeof__(value) all_ = (value); TP_COMPUTED_V(all_); all_; })
 
-/* The hardware's floating-point flags, as the bits of op_table.STATUS: divide 1, over 2, under 4, invalid 8. */
+/* The hardware's floating-point flags, as the bits of status_bits.STATUS: divide 1, over 2, under 4, invalid 8. */
 #if defined __x86_64__
 static inline void tp_flags_clear(void)
 {

@@ -148,6 +148,10 @@ static inline T tp_clmul_D(T a, T b)
 static inline T tp_mul_high_D(T a, T b) { return (T)((__int128)a * b >> 8 * sizeof(T)); }
 /* u */
 static inline T tp_mul_high_D(T a, T b) { return (T)((unsigned __int128)a * b >> 8 * sizeof(T)); }
+/* i64: the product of the low halves */
+static inline T tp_short_mul_D(T a, T b) { return (T)(int32_t)a * (int32_t)b; }
+/* u64 */
+static inline T tp_short_mul_D(T a, T b) { return (T)(uint32_t)a * (uint32_t)b; }
 /* iu */
 static inline T tp_popcount_D(T a)
 {

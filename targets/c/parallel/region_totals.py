@@ -33,7 +33,7 @@ from loopir.analysis.running_totals import (
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import bottom_up, walk
 from loopir.lazy_dataclass import replace
-from loopir.op_table import STATUS
+from loopir.status_bits import STATUS
 
 from ..vector_ops import scalar_op
 

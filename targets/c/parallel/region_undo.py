@@ -20,7 +20,7 @@ from loopir import nodes as ir
 from loopir.analysis.parallelism import Splittable
 from loopir.analysis.undoable_stores import stores_to_undo
 from loopir.dtypes import DTYPES
-from loopir.op_table import STATUS
+from loopir.status_bits import STATUS
 
 from ..c_expressions import element
 from ..c_scope import Scope

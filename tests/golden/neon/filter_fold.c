@@ -7,8 +7,11 @@ void *tp_raised[3];                                         /* the exception of 
 /* Whether the kernel must stop, by a call that changes no register: else the compiler would keep the values of a loop in memory, and
  * load them in each iteration. The address of the clock is on the stack, below the red zone; the answer is in the carry flag. */
 #if defined(__x86_64__) && defined(__ELF__)
-__asm__(".pushsection .text\n.type tp_poll, @function\ntp_poll:\n\tpushq %rax\n\tmovq tp_goes_on@GOTPCREL(%rip), %rax\n\tmovq (%rax), %rax\n"
-    "\ttestq %rax, %rax\n\tje 1f\n\tpushq %rdi\n\tpushq %rsi\n\tmovq 32(%rsp), %rdi\n\tmovq tp_raised@GOTPCREL(%rip), %rsi\n"
+#define TP_TEXT_(name) #name
+#define TP_TEXT(name) TP_TEXT_(name)                        /* the name as text, after it was replaced if it is a macro */
+__asm__(".pushsection .text\n.type tp_poll, @function\ntp_poll:\n\tpushq %rax\n\tmovq " TP_TEXT(tp_goes_on) "@GOTPCREL(%rip), %rax\n"
+    "\tmovq (%rax), %rax\n\ttestq %rax, %rax\n\tje 1f\n\tpushq %rdi\n\tpushq %rsi\n\tmovq 32(%rsp), %rdi\n"
+    "\tmovq " TP_TEXT(tp_raised) "@GOTPCREL(%rip), %rsi\n"
     "\tcall *%rax\n\tpopq %rsi\n\tpopq %rdi\n\tcmpq $1, %rax\n1:\tpopq %rax\n\tret\n.size tp_poll, .-tp_poll\n.popsection");
 #define TP_STOPPED(clock) __extension__ ({ int tp_answer; __asm__ volatile(                                              \
     "leaq -128(%%rsp), %%rsp\n\tpushq %2\n\tcall tp_poll\n\tleaq 136(%%rsp), %%rsp"                                   \

@@ -239,3 +239,47 @@ def distances_in_a_graph(n):
                 queue.append(v)
                 weight += w
     return steps, weight
+
+
+@program(
+    python_at=(0,), f64=lambda n, rng: (whole(n, rng),),
+    f32=lambda n, rng: (whole(n, rng, np.float32),),
+)
+def lists_that_grow_evenly(x):
+    smooth = [x[0]]
+    for v in x[1:]:
+        smooth.append(v - smooth[-1])
+    sums, places = [0, 1], []
+    for i in range(len(x)):
+        sums.append(sums[i] + i)
+        places += [len(sums), len(places)]
+        places.append(places[-1] - places[i])
+    return np.array(smooth), sums, places, len(places)
+
+
+@program(i64=lambda n, rng: (whole(n, rng, np.int64, 0, 3), whole(n // 2, rng, np.int64, 0, 3)))
+def edit_distance_of_rows(a, b):
+    before = list(range(len(b) + 1))
+    for i in range(len(a)):
+        row = [i + 1]
+        for j in range(len(b)):
+            row.append(min(before[j + 1] + 1, row[j] + 1, before[j] + (a[i] != b[j])))
+        before = row
+    return before[-1], before
+
+
+@program(i64=lambda n, rng: (whole(min(n, 40), rng, np.int64),))
+def lists_that_grow_by_rows(x):
+    flat, pairs = [0], [(0, 0)]
+    for i in range(len(x)):
+        for j in range(i):
+            flat.append(flat[-1] + x[j])
+        pairs.append((i, pairs[-1][0] + 1))
+    rows = 0
+    for i in range(len(x)):
+        row = [x[i]]
+        for j in range(i + 1):
+            row.append(row[j] + 1)
+            if j > 5:
+                rows += row[j - 5]
+    return flat, pairs, rows

@@ -176,7 +176,7 @@ def methods_of_numbers(xs, n, c):
         t += (k * 0.5).conjugate() - k.conjugate()
     for v in xs:
         s[1] += v.bit_length() if v > 0 else (v + 1).bit_count()
-        s[2] = max(s[2], (v >> n).bit_count())
+        s[2] = max(s[2], (v >> n).bit_count() + bin(v ^ n).count("1"))
     while n.bit_length() > 3:
         n //= 3
     v = -0.0 if c else n

@@ -325,3 +325,46 @@ def extrema_from_zero(x):
         top = max(top, v)
         bottom = min(bottom, v)
     return top, bottom, deepest
+
+
+@program(
+    python_at=(0,), wild=one(wild), f64=one(real), f32=one(real, F32), i64=one(whole, np.int64),
+)
+def falls_where_nothing_rises(x):
+    """Extrema on one path of a branch alone, and whether they are Python's number still."""
+    peak, deepest, least = x[0], 0.0, 7
+    for v in x:
+        if v > peak:
+            peak = v
+        elif peak - v > deepest:
+            deepest = peak - v
+        elif v < least:
+            least = v
+    return peak, deepest, least
+
+
+@program(
+    python_at=(0,), wild=tripled(wild), f32=tripled(wild, F32), i16=tripled(whole, np.int16),
+)
+def places_by_conditional_expressions(x):
+    top = low = x[0]
+    first = last = 0
+    for i in range(len(x)):
+        first = i if x[i] > top else first
+        top = x[i] if x[i] > top else top
+        last = i if x[i] <= low else last
+        low = x[i] if x[i] <= low else low
+    return first, last, top, low
+
+
+@program(f64=one(whole), f32=one(whole, F32), wild=one(wild), i64=one(whole, np.int64))
+def folds_from_the_end(x):
+    s, t, count, i = 0.0, 0.0, 0, len(x)
+    while i > 0:
+        i -= 1
+        s += x[i] * i
+    for k in range(len(x) - 1, -1, -1):
+        count += x[k] > 0
+    for v in x[::-1]:
+        t = max(t, v)
+    return s, count, t

@@ -25,3 +25,17 @@ def slid_windows(x, v):
 def slopes(X, at):
     u, v = np.gradient(X, 0.5)
     return u, v, np.gradient(X[0], at), np.gradient(X, axis=1, edge_order=2)
+
+
+@on_arrays(f64=lambda n, rng: (real(n + 4, rng), np.arange(4.0)), f32=lambda n, rng: (
+    real(n + 4, rng, F32), np.arange(4.0)))
+def sums_of_shifted_arrays(x, given):
+    n = len(x) - 4 + 1
+    weights, more = [0.25, 0.5, -0.75, 2.0], (1.0, 0.5, 2.0)
+    a, b, c = np.zeros(n), np.zeros(n), np.zeros(n)
+    for k in range(4):
+        a += x[k : k + n]
+        b += weights[k] * x[k : k + n] * given[k]
+    for k in range(3):
+        c += more[k] * x[k : k + n]
+    return a / 4, b, c

@@ -150,3 +150,30 @@ def folded_back(r, y):
         for i in range(k):
             s += r[k - i - 1] * y[i]
         y[k] = max(-4.0, min(s, 4.0))
+
+
+@program(sizes=FEW, i64=triangle)
+def sums_until_the_diagonal(a, side):
+    out = np.empty(len(a))
+    last = -1
+    for i in range(len(a)):
+        s = 0.0
+        for j in range(a.shape[1]):
+            if j > i:
+                break
+            s += a[i, j]
+            last = j
+        out[i] = s
+    return out, last
+
+
+@program(sizes=(0, 1, 2, 9, 100), f64=lambda n, rng: (whole(n, rng), n // 2 - 1))
+def first_terms(x, n):
+    s = 0
+    for i in range(len(x)):
+        if i >= n:
+            s = -s
+            break
+        s += x[i]
+        x[i] = 0.0
+    return s

@@ -10,7 +10,7 @@ import pytest
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse
 from loopir.ir_verifier import verify
-from loopir.op_table import STATUS
+from loopir.status_bits import STATUS
 
 SIZES = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65]
 

@@ -26,6 +26,8 @@ def test_nothing_set_is_the_default() -> None:
         ("TRANSPILE_FALLBACK", "python", Knobs()),
         ("TRANSPILE_CACHE", "kept/by/build", Knobs()),
         ("TRANSPILE_THREADS", "4", Knobs()),
+        ("TRANSPILE_MACHINE", "48K,2M,32M", Knobs()),
+        ("TRANSPILE_MACHINE", "typical", Knobs()),
     ],
 )
 def test_each_variable(name: str, value: str, expected: Knobs) -> None:
@@ -53,6 +55,12 @@ def test_unknown_words(name: str, value: str, said: str) -> None:
 def test_a_wrong_number_of_threads(value: str) -> None:
     with pytest.raises(ValueError, match=f"TRANSPILE_THREADS={value}: must be a whole number, at"):
         read({"TRANSPILE_THREADS": value})
+
+
+@pytest.mark.parametrize("value", ["large", "32K,1M", "8M,1M,32K"])
+def test_wrong_sizes_of_caches(value: str) -> None:
+    with pytest.raises(ValueError, match=f"TRANSPILE_MACHINE={value}: want typical, or the sizes"):
+        read({"TRANSPILE_MACHINE": value})
 
 
 SHAPES_NO_CODE = {"target", "debug", "dump", "check", "fallback_is_error", "select"}

@@ -12,7 +12,7 @@ from example_counts import hurried_flags, with_flags
 from pool_harness import run_region
 
 import transpile
-from targets.abi import thread_pool
+from targets.abi import pool_control, thread_pool
 from targets.build import cpu_limit
 from targets.build.cpu_limit import CpuLimit
 from transpile.options import options_of
@@ -23,7 +23,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with 16 CPUs, of which 12 may be used, for the time of 8."""
     found = CpuLimit(cpus=16, affinity=12, quota=8.0, env=None)
     monkeypatch.setattr(cpu_limit, "cpu_limit", lambda **_: found)
-    monkeypatch.setattr(thread_pool, "cpu_limit", lambda **_: found)
+    monkeypatch.setattr(pool_control, "cpu_limit", lambda **_: found)
 
 
 def limit() -> int:
@@ -132,4 +132,4 @@ def test_threadpoolctl_sees_and_limits_the_pool() -> None:
             assert (seen(), limit()) == ([2], 2)
         assert (seen(), limit()) == ([8], 8)
     finally:
-        thread_pool.set_outer_limit(None)
+        pool_control.set_outer_limit(None)

@@ -19,7 +19,6 @@ from loopir.lazy_dataclass import record
 
 from ...frontend.bytecode_check import nested_codes
 from ...frontend.defining_modules import module_of
-from ...frontend.suppress_warnings import suppress_warnings
 from ...runtime.fuse_decorator import Fused, fuse
 from ..input_files import Cell, UnreadableFile, compiled_cells
 from .find_modules import installed_module, module_location, own_file
@@ -89,10 +88,13 @@ class Modules:
             codes = [inner for cell in cells for inner in nested_codes(cell.code)]
             found = self._by_path[resolved] = StaticModule(module, codes)
             for cell in cells:
-                with suppress_warnings():
-                    tree = ast.parse(cell.text, cell.name)
-                _Reader(self, home, found, cell.name).read(tree)
+                _Reader(self, home, found, cell.name).read(cell.tree)
         return self._by_path[resolved]
+
+    @property
+    def modules(self) -> list[types.ModuleType]:
+        """The modules of the user's that were read."""
+        return [found.module for found in self._by_path.values()]
 
     def imported(self, name: str, home: Path, own: str) -> types.ModuleType | None:
         """The module of this dotted name, None if there is none. Packages that are installed are

@@ -49,10 +49,12 @@ def table_lookup(node: ast.AST, cx: Context) -> ast.expr | None:
     →
         …
         _k_2 = _core.key(j)
-        _slot_2 = (_k_2 ^ _k_2 >> 11 ^ _k_2 >> 23) & len(_d_slot) - 1
+        _hash_2 = _k_2 ^ _k_2 >> 11 ^ _k_2 >> 23
+        _slot_2 = _hash_2 & len(_d_slot) - 1
         _at_1 = _d_slot[_slot_2]
         while _at_1 >= 0 and _d_key[_at_1] != _k_2:
-            _slot_2 = _slot_2 + 1 & len(_d_slot) - 1
+            _hash_2 = _hash_2 >> 5 & 576460752303423487
+            _slot_2 = 5 * _slot_2 + _hash_2 + 1 & len(_d_slot) - 1
             _at_1 = _d_slot[_slot_2]
         if not _at_1 >= 0:
             raise KeyError
@@ -197,10 +199,12 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         for i in range(n):
             _value = s
             _k = _core.key(i)
-            _slot = (_k ^ _k >> 11 ^ _k >> 23) & len(_d_slot) - 1
+            _hash = _k ^ _k >> 11 ^ _k >> 23
+            _slot = _hash & len(_d_slot) - 1
             _at = _d_slot[_slot]
             while _at >= 0 and _d_key[_at] != _k:
-                _slot = _slot + 1 & len(_d_slot) - 1
+                _hash = _hash >> 5 & 576460752303423487
+                _slot = 5 * _slot + _hash + 1 & len(_d_slot) - 1
                 _at = _d_slot[_slot]
             if _at < 0:
                 _d_slot[_slot] = len(_d_key)
@@ -213,9 +217,11 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                         _d_slot.append(-1)
                     for _i in range(len(_d_key)):
                         _k_1 = _d_key[_i]
-                        _slot_1 = (_k_1 ^ _k_1 >> 11 ^ _k_1 >> 23) & _n - 1
+                        _hash_1 = _k_1 ^ _k_1 >> 11 ^ _k_1 >> 23
+                        _slot_1 = _hash_1 & _n - 1
                         while _d_slot[_slot_1] >= 0:
-                            _slot_1 = _slot_1 + 1 & _n - 1
+                            _hash_1 = _hash_1 >> 5 & 576460752303423487
+                            _slot_1 = 5 * _slot_1 + _hash_1 + 1 & _n - 1
                         _d_slot[_slot_1] = _i
             else:
                 _d_value[_at] = _value

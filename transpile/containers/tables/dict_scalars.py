@@ -15,7 +15,7 @@ import builtins
 from collections.abc import Iterator
 
 from ...frontend.ast_names import declared_outer, fresh_name, names_used
-from ...frontend.ast_walk import all_blocks, copy_tree, display_leaves, walk_nodes
+from ...frontend.ast_walk import NodeTransformer, all_blocks, copy_tree, display_leaves, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...types.type_env import Env
 
@@ -183,7 +183,7 @@ def _set(s: ast.stmt, name: str) -> str | None:
     return None
 
 
-class _Scalarize(ast.NodeTransformer):
+class _Scalarize(NodeTransformer):
     """Replaces the dict `name` by one name for each key. ``keys_so_far``: the keys that the dict
     has before the statement being visited; a returned dict becomes a display of these.
     """

@@ -6,7 +6,7 @@ of two of entries, each the position of a key or -1. A key is an int (``_core.ke
 and bools of Python and NumPy, and raises TypeError for other objects); a key that is a tuple has
 one list for each item.
 
-- Lookup (`find_key`): linear probing from the hash, until the key or an empty slot.
+- Lookup (`find_key`): CPython's order of probing (`_NEXT_SLOT`), until the key or an empty slot.
 - Insertion (`put_key`): appends to each list; once the slots are more than half full, their number
   is doubled and all keys are inserted anew.
 - Removal (`remove_key`): clears the key's entry in the list ``is_present``; its slot stays.
@@ -46,6 +46,16 @@ _SLOTS_PER_KEY = 2
 ends at an empty one (`find_key`)."""
 
 
+_NEXT_SLOT = """
+HASH = HASH >> 5 & 0x7FFFFFFFFFFFFFF
+SLOT = 5 * SLOT + HASH + 1 & N - 1
+"""
+"""The slot to try after a filled one. Once all bits of the hash are used up, ``5 * SLOT + 1``
+visits all slots. With the neighbour as the next one, a key whose slot is in a long run of filled
+ones, such as those of ``range(n)``, would be searched for to the end of the run.
+"""
+
+
 class KeyLookup(NamedTuple):
     """The result of a lookup, by the names to which its statements bind it."""
 
@@ -75,10 +85,11 @@ def find_key(
     find.
 
         d[k]   →   _k = _core.key(k)
-                   _slot = <hash of _k> & len(_d_slot) - 1
+                   _hash = <hash of _k>
+                   _slot = _hash & len(_d_slot) - 1
                    _at = _d_slot[_slot]
-                   while _at >= 0 and _d_key[_at] != _k:        # linear probing
-                       _slot = _slot + 1 & len(_d_slot) - 1
+                   while _at >= 0 and _d_key[_at] != _k:
+                       _hash, _slot = <next slot>               # `_NEXT_SLOT`
                        _at = _d_slot[_slot]                     # the index of the key, or -1
 
     The loop ends, since at most half of the slots are filled. None where the key is a tuple of
@@ -100,20 +111,22 @@ def find_key(
     parts = tuple(cx.fresh("k") for _ in operands)
     for name, part in zip(parts, operands, strict=True):
         lines += cx.code("K = _core.key(E)", K=name, E=part)
-    slot, at = cx.fresh("slot"), cx.fresh("at")
+    slot, at, name_of_hash = cx.fresh("slot"), cx.fresh("at"), cx.fresh("hash")
     differs = _and_or(
         ast.Or(), [cx.expr("KEYS[AT] != K", KEYS=keys, AT=at, K=k)
                    for keys, k in zip(table.keys, parts, strict=True)])
     mixing, spread = _hash_of(parts, cx)
     lines += [*mixing, *cx.internal_code(
         """
-        SLOT = SPREAD & len(SLOTS) - 1
+        HASH = SPREAD
+        SLOT = HASH & len(SLOTS) - 1
         AT = SLOTS[SLOT]
         while AT >= 0 and DIFFERS:
-            SLOT = SLOT + 1 & len(SLOTS) - 1
+            NEXT
             AT = SLOTS[SLOT]
         """,
-        SLOT=slot, SPREAD=spread, SLOTS=table.slots, AT=at, DIFFERS=differs,
+        HASH=name_of_hash, SPREAD=spread, SLOT=slot, SLOTS=table.slots, AT=at, DIFFERS=differs,
+        NEXT=_next_slot(name_of_hash, slot, cx.expr("len(SLOTS)", SLOTS=table.slots), cx),
     )]
     key_once = operands[0] if not table.key_width else ast.Tuple(operands, ast.Load())
     return lines, KeyLookup(at, slot, parts, key_once)
@@ -187,6 +200,11 @@ def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.e
     return lines, cx.expr("(M ^ M >> 11 ^ M >> 23)", M=mixed)
 
 
+def _next_slot(name_of_hash: str, slot: str, slots: ast.expr, cx: Context) -> list[ast.stmt]:
+    """The statements `_NEXT_SLOT`, of which `slots` is the number of slots."""
+    return cx.internal_code(_NEXT_SLOT, HASH=name_of_hash, SLOT=slot, N=slots)
+
+
 def key_is_present(table: HashTable, lookup: KeyLookup, cx: Context) -> ast.expr:
     """The condition that the key that was looked up is in the table."""
     if table.is_present:
@@ -240,7 +258,7 @@ def _append_key(
     ]
     for name, e in pairs:
         lines += cx.code("NAME.append(E)", NAME=name, E=e) if name and e is not None else []
-    slot, index, n = cx.fresh("slot"), cx.fresh("i"), cx.fresh("n")
+    slot, index, n, name_of_hash = (cx.fresh(name) for name in ("slot", "i", "n", "hash"))
     parts = tuple(cx.fresh("k") for _ in table.keys)
     rehash: list[ast.stmt] = []
     for k, keys in zip(parts, table.keys, strict=True):
@@ -248,12 +266,14 @@ def _append_key(
     mixing, spread = _hash_of(parts, cx)
     rehash += [*mixing, *cx.internal_code(
         """
-        SLOT = SPREAD & N - 1
+        HASH = SPREAD
+        SLOT = HASH & N - 1
         while SLOTS[SLOT] >= 0:
-            SLOT = SLOT + 1 & N - 1
+            NEXT
         SLOTS[SLOT] = I
         """,
-        SLOT=slot, SPREAD=spread, N=n, SLOTS=table.slots, I=index,
+        HASH=name_of_hash, SPREAD=spread, SLOT=slot, N=n, SLOTS=table.slots, I=index,
+        NEXT=_next_slot(name_of_hash, slot, ast.Name(n, ast.Load()), cx),
     )]
     return lines + cx.internal_code(
         f"""

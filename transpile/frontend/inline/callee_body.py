@@ -17,16 +17,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType
 from typing import NamedTuple
+
+import numpy as np
 
 from ...analysis.definite_assignment import first_unassigned_read
 from ...diagnostics import InlinedAt
-from ...host_nodes import HostExpr
-from ...random_numbers import is_draw_function
+from ...host_nodes import HostExpr, from_ast
 from ..ast_names import bound_names, local_names, names_used, rename_names
 from ..ast_walk import copy_tree, is_none, replace_node, walk_nodes
 from ..core_nodes import copy_location, inlined_at, mark_internal, relocate
+from ..defining_modules import is_stand_in
 from ..fold_branches import (
     constant_of,
     drop_excluded_branches,
@@ -74,6 +77,8 @@ def instantiate_body(
     names |= imported
     state.cx.at = call
     arguments = [*bind_arguments(callee, call, lambda c, p: _default(state, c, expr, p))]
+    if functions := dict(_function_arguments(state, arguments)):  # ``if key is None``
+        statements = fold_branches([copy_tree(s) for s in statements], functions)
     bound = _bind_parameters(state, arguments, assigned, bool(bound_names(call)), bind)
     names |= bound.names
     names.update({n: state.fresh(n) for n in sorted(local_names(tree) - names.keys())})
@@ -89,6 +94,25 @@ def instantiate_body(
     body = body or [copy_location(ast.Pass(), call)]
     body = _bind_unassigned_reads(state, callee, body, names, bound.constants, call)
     return body, bound.before
+
+
+def _function_arguments(
+    state: Inlining, arguments: Sequence[tuple[str, ast.expr]]
+) -> Iterator[tuple[str, object]]:
+    """The parameters whose arguments are functions, each with something that is not None: the
+    lambda, or the function object, of which it is guarded that the argument names it.
+    """
+    for parameter, e in arguments:
+        if isinstance(e, ast.Lambda):
+            yield parameter, e
+        elif isinstance(e, ast.Name) and e.id in state.local_functions:
+            yield parameter, state.local_functions[e.id]
+        elif isinstance(value := state.resolve(e), FunctionType):
+            state.captures.guard_function(from_ast(e), value)
+            yield parameter, value
+        elif isinstance(value, (BuiltinFunctionType, np.ufunc)):
+            state.captures.identities[from_ast(e)] = value
+            yield parameter, value
 
 
 class _BoundParameters(NamedTuple):
@@ -264,16 +288,16 @@ def _move_to_call(state: Inlining, body: list[ast.stmt], callee: Callee, call: a
         y = helper(x)        # line 9; in tools.py, line 7: return x[0] / 2
         →   the node of the division:  line 9, inlined at "helper", tools.py:7
 
-    Loops of a function that draws random numbers are marked as internal (`mark_internal`).
+    Loops of a function that stands for a native one are marked as internal (`mark_internal`).
     """
     open_calls = *state.open_calls, open_call(callee, call)
-    is_drawn = callee.function is not None and is_draw_function(callee.function)
+    is_ours = callee.function is not None and is_stand_in(callee.function)
     for node in [n for s in body for n in walk_nodes(s)]:
         line = getattr(node, "lineno", None)
         if line is not None:
             origin = InlinedAt(callee.name, callee.path, line, callee.function, open_calls)
             relocate(node, call, inlined_at(node) or origin)
-            if is_drawn and isinstance(node, (ast.For, ast.While)):
+            if is_ours and isinstance(node, (ast.For, ast.While)):
                 mark_internal(node)
 
 
@@ -324,7 +348,7 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
         return body, none
     if isinstance(body[-1], ast.Return) and not any("return" in exits_of(s) for s in body[:-1]):
         return body[:-1], body[-1].value or none  # 2
-    returns = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Return)]
+    returns = [n for s in body for n in walk_nodes(s) if isinstance(n, ast.Return)]
     always_returns = always_leaves(body)
     names = _result_names([r.value for r in returns], always_returns, cx)
     if not always_returns:
@@ -359,7 +383,7 @@ def _is_plain_tuple(v: ast.expr | None) -> bool:
 
 
 def _has_return_in_loop(body: Sequence[ast.stmt]) -> bool:
-    loops = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.For, ast.While)))
+    loops = (n for s in body for n in walk_nodes(s) if isinstance(n, (ast.For, ast.While)))
     return any("return" in exits_of(s) for loop in loops for s in loop.body)
 
 
@@ -383,7 +407,7 @@ class _ReturnStructurer(ExitStructurer):
         self.returned_flag = flag = self.cx.fresh("returned")
         lines = self.block(body)
         self.returned_flag, self.returns = None, []
-        names = (n for s in lines for n in ast.walk(s) if isinstance(n, ast.Name))
+        names = (n for s in lines for n in walk_nodes(s) if isinstance(n, ast.Name))
         if any(n.id == flag and isinstance(n.ctx, ast.Load) for n in names):
             return None
         return _without_assignments(flag, lines)

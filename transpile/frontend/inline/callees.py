@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from loopir.lazy_dataclass import record
+from loopir.process.signal_exceptions import failures
 
 from ...analysis.access_paths import access_path_type
 from ...codes.lowering_codes import (
@@ -24,11 +25,12 @@ from ...codes.lowering_codes import (
 )
 from ...diagnostics import Refused
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
-from ...random_numbers import is_draw_function
 from ...types.value_types import ArgType, ObjectType, WrappedFunction
 from ..ast_names import declared_outer
+from ..ast_walk import walk_nodes
 from ..bytecode_check import is_lambda
 from ..core_nodes import copy_location
+from ..defining_modules import is_stand_in
 from ..refusal import refuse
 from ..source import lines_of, read_source
 from ..suppress_warnings import suppress_warnings
@@ -148,9 +150,9 @@ def _lambdas(text: str) -> tuple[ast.Lambda, ...]:
     try:
         with suppress_warnings():
             module = ast.parse(text)
-    except (SyntaxError, ValueError):
+    except failures(SyntaxError, ValueError):
         return ()
-    return tuple(n for n in ast.walk(module) if isinstance(n, ast.Lambda))
+    return tuple(n for n in walk_nodes(module) if isinstance(n, ast.Lambda))
 
 
 def fillable_parameters(a: ast.arguments) -> list[str]:
@@ -206,7 +208,7 @@ def _keyword_arguments(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
 
 def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
     """Always raises Refused. Typed as if it returned an argument, so that it can stand for one."""
-    if callee.function is not None and is_draw_function(callee.function):
+    if callee.function is not None and is_stand_in(callee.function):
         message = f"`{ast.unparse(call.func)}` is not compiled with these arguments"
         return refuse("LOWER_CALL", message, call, help=HELP_WITHOUT_OPTIONS)
     message = f"`{callee.name}` does not take these arguments"

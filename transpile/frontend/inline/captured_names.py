@@ -23,6 +23,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from loopir.lazy_dataclass import replace
+from loopir.process.signal_exceptions import failures
 
 from ... import random_numbers
 from ...call_plan import CapturedExpr, IdentityGuard
@@ -37,10 +38,11 @@ from ...host_nodes import (
     HostOp,
     call_helper,
 )
-from ...random_numbers import COPIED_PARTS, Draw, is_draw_function, state_templates, table
+from ...random_numbers import COPIED_PARTS, Draw, state_templates, table
 from ...types.value_types import WrappedFunction
 from ..ast_names import local_names
 from ..ast_walk import walk_nodes
+from ..defining_modules import is_stand_in
 from ..fold_branches import literal_source
 from ..name_resolution import NameScope, Scope
 from .callees import Callee
@@ -163,7 +165,7 @@ class CapturedNames:
         1. A closure cell: the same name if the caller closes over the same cell, else captured. A
            cell that is empty gets a fresh, unbound name, which raises if it is read.
         2. A global of a module that both share: the same name.
-        3. A name of `transpile.random_numbers`: see `_name_in_draw_function`.
+        3. A name of a function that stands for a native one: see `_name_in_stand_in`.
         4. A global of another module: captured.
         5. A builtin: the same name if it means Python's own in both, else captured. That the module
            has no global of the name, which would hide the builtin, is guarded.
@@ -178,7 +180,7 @@ class CapturedNames:
                 return name
             try:
                 value = cell.cell_contents
-            except ValueError:  # not filled yet
+            except failures(ValueError):  # not filled yet
                 return self.fresh(name)
             closure = HostItem(HostAttribute(expr, "__closure__"), HostConst(index))
             return self.capture(name, HostAttribute(closure, "cell_contents"), value)
@@ -186,8 +188,8 @@ class CapturedNames:
         shared = self.scope.globals is module and origin not in (NameScope.CLOSURE, NameScope.LOCAL)
         if shared and not is_local and name not in self.scope.others:
             return name
-        if is_draw_function(function):
-            return self._name_in_draw_function(name, function, origin)
+        if is_stand_in(function):
+            return self._name_in_stand_in(name, function, origin)
         key, own_globals = HostConst(name), HostAttribute(expr, "__globals__")
         if name in module:
             return self.capture(name, HostItem(own_globals, key), module[name])
@@ -201,24 +203,24 @@ class CapturedNames:
         own_builtins = HostAttribute(expr, "__builtins__")
         return self.capture(name, HostItem(own_builtins, key), builtin_names[name])
 
-    def _name_in_draw_function(self, name: str, function: FunctionType, origin: NameScope) -> str:
-        """As `_name_in_caller`, for a function of `transpile.random_numbers`. Its globals never
-        change, so nothing is guarded. Another draw function that it calls gets a name in the scope,
-        by which the inliner finds it, and is not captured.
+    def _name_in_stand_in(self, name: str, function: FunctionType, origin: NameScope) -> str:
+        """As `_name_in_caller`, for a function that stands for a native one (`is_stand_in`). Its
+        globals never change, so nothing is guarded. Another such function that it calls gets a name
+        in the scope, by which the inliner finds it, and is not captured.
         """
         module = function.__globals__
         if name not in module:
             if origin is NameScope.BUILTIN and name not in self.local:
                 return name
-            python = HostAttribute(_draws_member("builtins"), name)
+            python = HostAttribute(HostItem(HostHelper("modules"), HostConst("builtins")), name)
             return self.capture(name, python, vars(builtins)[name])
         value = module[name]
-        if not isinstance(value, FunctionType) or not is_draw_function(value):
+        if not isinstance(value, FunctionType) or not is_stand_in(value):
             path: HostExpr = HostHelper("draws")
             for part in function.__module__.removeprefix(random_numbers.__name__).split(".")[1:]:
                 path = HostAttribute(path, part)
             return self.capture(name, HostAttribute(path, name), value)
-        alias = f"_draws_{name}"
+        alias = f"_{function.__module__.rpartition('.')[2]}_{name}"
         self._add_to_scope(alias, value)
         return alias
 
@@ -231,11 +233,11 @@ class CapturedNames:
         code = function.__code__
         defaults, count = function.__defaults__ or (), code.co_argcount
         names = code.co_varnames[count - len(defaults) : count]
-        is_draw = is_draw_function(function)
+        is_ours = is_stand_in(function)
         if parameter in names:
             index = names.index(parameter)
             value: Any = defaults[index]
-            if is_draw:
+            if is_ours:
                 return literal_source(value)
             fixed = not isinstance(expr, HostName) or expr.name not in self._argument_dependent
             read = HostAttribute(expr, "__defaults__")
@@ -247,7 +249,7 @@ class CapturedNames:
         if parameter not in keyword_defaults:
             return None
         value = keyword_defaults[parameter]
-        if is_draw:
+        if is_ours:
             return literal_source(value)
         item = HostItem(HostAttribute(expr, "__kwdefaults__"), HostConst(parameter))
         return self._literal_or_captured(parameter, item, value)

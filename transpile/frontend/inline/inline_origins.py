@@ -16,8 +16,9 @@ from loopir.nodes import Span
 from ...call_plan import CapturedExpr, Plan, StatusSource
 from ...diagnostics import HelperLine, Refused
 from ...host_nodes import to_ast
-from ..ast_walk import copy_tree
+from ..ast_walk import copy_tree, walk_nodes
 from ..core_nodes import copy_location
+from ..defining_modules import is_stand_in
 from .inlining_state import Inlining
 
 __all__ = ["plan_with_captures", "refusal_in_source", "bind_captures"]
@@ -68,7 +69,8 @@ def refusal_in_source(refused: Refused, inlining: Inlining) -> Refused:
     1. If a call at the refused place was not inlined, the reason for that replaces `refused`:
        lowering refuses the call only because it is still there.
     2. Fresh names in the message become the names of the source (``Inlining.source_names``).
-    3. For inlined code the note names the helper and its line, since the position is the call's.
+    3. For inlined code the note names the helper and its line, since the position is the call's;
+       not for a function that stands for a native one.
     """
     place = refused.rejection.span
     earlier = (r for r in inlining.not_inlined if _contains(r.rejection.span, place))
@@ -79,7 +81,7 @@ def refusal_in_source(refused: Refused, inlining: Inlining) -> Refused:
         return inlining.source_names.get(name[0], name[0])
 
     rejection = replace(rejection, message=re.sub(r"\w+", source_name, rejection.message))  # 2
-    if helper is None:  # 3
+    if helper is None or is_stand_in(helper.function):  # 3
         return Refused(rejection)
     where = HelperLine(helper.name, helper.path, helper.line)
     note = f"{where}; {rejection.note}" if rejection.note else str(where)
@@ -100,10 +102,10 @@ def bind_captures(tree: ast.FunctionDef, captures: Sequence[CapturedExpr]) -> as
     if any(capture.generator for capture in captures):
         module = ast.alias("random_numbers", "_draws")
         bindings.insert(0, ast.ImportFrom("transpile", [module], 0))
-    if any(isinstance(n, ast.Name) and n.id == "_modules" for b in bindings for n in ast.walk(b)):
+    if any(isinstance(n, ast.Name) and n.id == "_modules" for b in bindings for n in walk_nodes(b)):
         bindings.insert(0, ast.ImportFrom("sys", [ast.alias("modules", "_modules")], 0))
     write_back: list[ast.stmt] = [ast.Expr(to_ast(c.write_back)) for c in captures if c.write_back]
-    for node in [n for line in (*bindings, *write_back) for n in ast.walk(line)]:
+    for node in [n for line in (*bindings, *write_back) for n in walk_nodes(line)]:
         copy_location(node, tree.body[0])
     if write_back:
         new.body = [copy_location(ast.Try(new.body, [], [], write_back), tree.body[0])]

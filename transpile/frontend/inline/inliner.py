@@ -39,13 +39,13 @@ from ...analysis.access_paths import access_path_type
 from ...diagnostics import Refused
 from ...expand import expand_try
 from ...host_nodes import HostAttribute, HostExpr, HostHelper, HostName, from_ast
-from ...random_numbers import Draw, array_draw_of, draw_of, is_draw_function
+from ...random_numbers import Draw, array_draw_of, draw_of
 from ...types.typeof import global_type
 from ...types.value_types import ArgType, Function, WrappedFunction
 from ..ast_names import bound_names, generator_yield, rename_names
 from ..ast_walk import child_nodes, copy_tree, subscript_items, walk_nodes
 from ..core_nodes import copy_location, inlined_at
-from ..defining_modules import is_native, is_numpys, module_of
+from ..defining_modules import is_native, is_numpys, is_stand_in, module_of
 from ..fold_branches import less_than
 from ..language.structure_exits import NotStructured, structure_loops
 from ..macros.lift_statements import LiftedExpression, lift_statement
@@ -70,6 +70,7 @@ from .callees import (
 )
 from .coalesce_results import coalesce_results
 from .inlining_state import Inlining
+from .library_functions import LIBRARY_MODULES, library_function_of
 from .local_imports import ImportPlace
 
 __all__ = ["inline_calls", "inline_uncovered"]
@@ -396,9 +397,10 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     3. A method of a random generator. One that draws a scalar runs the Python function that has the
        generator's algorithm; one that draws an array is left for a macro, which makes a loop of
        scalar draws.
-    4. Nothing for functions of NumPy, of `transpile.ops` and of core Python, for builtins, and for
+    4. A function of a C module of the standard library that `library_functions` has in Python.
+    5. Nothing for functions of NumPy, of `transpile.ops` and of core Python, for builtins, and for
        calls that a user's macro expands: macros or lowering know them.
-    5. The function that the name is bound to, in the module or the closure. A function or method
+    6. The function that the name is bound to, in the module or the closure. A function or method
        that ``fuse`` decorates is inlined without its wrapper, so its options must give the same
        results as those of the caller.
 
@@ -424,10 +426,14 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
         expr = HostAttribute(HostHelper("draws"), draw.runs.__name__)
         return _callee_of_function(state, draw.runs, call), expr
     value = state.resolve(func)  # 4
+    if module_of(value) in LIBRARY_MODULES and (function := library_function_of(value)) is not None:
+        state.captures.identities[from_ast(func)] = value
+        return _callee_of_function(state, function, call), from_ast(func)
+    # 5
     is_known_library_function = isinstance(value, FunctionType) and _is_library_function(value)
     if is_known_library_function or is_native(value) or _is_expanded_by_user(state, call):
         return None
-    # 5
+    # 6
     return None if value is None else _callee_of_value(state, value, from_ast(func), call)
 
 
@@ -516,7 +522,7 @@ def _inline_callee(
     same_constants = state.open_calls.count(callee_and_constants)
     if depth >= _MAX_DEPTH or same_constants >= _MAX_SAME_CONSTANTS:
         refuse("LOWER_RECURSION", f"`{callee.name}` calls itself more deeply than is inlined", call)
-    if callee.function is not None and not is_draw_function(callee.function):
+    if callee.function is not None and not is_stand_in(callee.function):
         state.captures.guard_function(expr, callee.function)
     body, before = instantiate_body(
         state, callee, expr, call, partial(_bind_argument, state)
@@ -590,7 +596,5 @@ def _is_inlined(state: Inlining, call: ast.Call) -> bool:
 
 
 def _is_library_function(function: FunctionType) -> bool:
-    """Whether `function` is NumPy's, of `transpile.ops` or of core Python: macros or lowering have
-    rows for it.
-    """
+    """Whether macros or lowering know `function`: of NumPy, `transpile.ops` or core Python."""
     return is_numpys(function) or module_of(function) in (ops.__name__, core_functions.__name__)

@@ -14,9 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from loopir.process.signal_exceptions import failures
+
 from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, rename_names
-from ..ast_walk import is_suspending
+from ..ast_walk import is_suspending, walk_nodes
 from ..fold_branches import with_displays
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
@@ -65,7 +67,7 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     items = fold_items(node.args[0], cx)
     if items is None:
         return None
-    if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
+    if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in walk_nodes(items)):
         # Python computes the list first: warnings of the additions come after its own
         cx.mark_operation_parts()
     if cx.fact(node).array:  # each addition has other types than the first
@@ -181,7 +183,7 @@ def _message_for_empty(function: Callable[[tuple[()]], object]) -> str:
     """The message of the exception that `function` raises for an empty iterable."""
     try:
         function(())
-    except (ValueError, TypeError) as e:
+    except failures(ValueError, TypeError) as e:
         return str(e)
     raise AssertionError(function)
 
@@ -522,7 +524,7 @@ def _may_precede(start: ast.expr, argument: ast.expr, cx: Context) -> bool:
     """Whether `start` may be evaluated before `argument`, which Python evaluates first: `argument`
     is a name, or `start` calls nothing but classes of numbers.
     """
-    calls = (cx.resolve(n.func) for n in ast.walk(start) if isinstance(n, ast.Call))
+    calls = (cx.resolve(n.func) for n in walk_nodes(start) if isinstance(n, ast.Call))
     numbers = int, float, complex, np.number
     return isinstance(argument, ast.Name) or all(
         isinstance(callee, type) and issubclass(callee, numbers) for callee in calls

@@ -18,6 +18,7 @@ import numpy as np
 from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
 from ..ast_walk import (
+    NodeTransformer,
     contains_walrus,
     copy_tree,
     integer_constant,
@@ -102,7 +103,7 @@ def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
                 )
             ],
         ) if cx.builtin(over) == "range":
-            names = (n for n in ast.walk(row) if isinstance(n, ast.Name) and n.id == name)
+            names = (n for n in walk_nodes(row) if isinstance(n, ast.Name) and n.id == name)
             is_unread = not any(isinstance(n.ctx, ast.Load) for n in names)
             return is_unread and (is_repeated_rows(row, cx) or repeated_list(row, cx) is not None)
         case ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult()) | ast.BinOp(
@@ -237,7 +238,7 @@ def map_to_generators(tree: ast.FunctionDef, resolve: _Resolve) -> ast.FunctionD
     return fix_missing_locations(new)
 
 
-class _MapToGenerators(ast.NodeTransformer):
+class _MapToGenerators(NodeTransformer):
     """The transformation of `map_to_generators`. ``resolve``: what a name means; ``taken``: names
     in use.
     """

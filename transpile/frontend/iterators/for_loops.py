@@ -10,6 +10,7 @@ import ast
 
 from ...containers.method_table import RESIZING
 from ..ast_names import bound_names, mentions_none_of
+from ..ast_walk import walk_nodes
 from ..macros.list_kind import is_list
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
@@ -173,7 +174,7 @@ def _index_target(
     enumerate(x)``; None if there is none, or if the loop binds that name in another way, too.
     ``pairs``: the targets with their elements, in which `placeholder` stands for the index.
     """
-    targets = [n.id for t, _ in pairs for n in ast.walk(t) if isinstance(n, ast.Name)]
+    targets = [n.id for t, _ in pairs for n in walk_nodes(t) if isinstance(n, ast.Name)]
     for target, element in pairs:
         if element is placeholder and isinstance(target, ast.Name):
             bound_once = targets.count(target.id) == 1 and target.id not in bound_names(*node.body)
@@ -202,7 +203,7 @@ def resized_names(body: list[ast.stmt]) -> set[str]:
     return {
         call.func.value.id
         for s in body
-        for call in ast.walk(s)
+        for call in walk_nodes(s)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr in RESIZING

@@ -20,7 +20,7 @@ from ...analysis.tuple_types import items_of_tuple
 from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ScalarType
 from ..ast_names import mentions_none_of, rename_names
-from ..ast_walk import integer_constant, tree_key
+from ..ast_walk import integer_constant, tree_key, walk_nodes
 from ..language.tuple_replacement import constant_tuple, indexable_tuple
 from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
@@ -366,7 +366,7 @@ def _zip(
     """``zip(s, t)`` → element ``(s[i], t[i])`` of ``min(len(s), len(t))``. With ``strict=True``,
     that the lengths are equal is checked.
     """
-    if any(isinstance(n, ast.GeneratorExp) for a in args[:-1] for n in ast.walk(a)):
+    if any(isinstance(n, ast.GeneratorExp) for a in args[:-1] for n in walk_nodes(a)):
         return None  # zip may evaluate one more of its items, which may raise
     elements: list[Callable[[ast.expr], Element]] = []
     known: list[Stream] = []
@@ -406,7 +406,7 @@ def _generator(
             pass
         case _:
             return None
-    parts = [n for e in (it.elt, source) for n in ast.walk(e)]
+    parts = [n for e in (it.elt, source) for n in walk_nodes(e)]
     if not mentions_none_of(it.elt, rebound) or any(isinstance(n, _SCOPES) for n in parts):
         return None  # an item of an inner generator may raise where the value does not read it
     s = stream_of(source, cx, rebound)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ..ast_names import bound_names, names_used
 from ..ast_walk import is_name, walk_nodes
+from ..core_nodes import copy_location
 from ..language.structure_exits import NotStructured, exits_of_block
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
@@ -30,7 +31,7 @@ range.
 _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
-@fires_on(ast.While, test=ast.Compare)
+@fires_on(ast.While, test=(ast.Compare, ast.BoolOp))
 def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A counted ``while`` becomes a ``for`` over a range. The counter is a Python int that only the
     last or the first statement of the body changes, by a constant; the limit is loop-invariant.
@@ -52,46 +53,74 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             j = _i_1 - 1
             s = s - x[j]
 
+    A search, whose test goes on after the comparison, gets a ``break``:
+
+        while j < n and x[j] < v:
+            j += 1
+    →
+        for _i in range(j, n):
+            j = _i
+            if not x[j] < v:
+                break
+            j = _i + 1
+
     The range gets a fresh index, from which each iteration sets the counter: so the counter has
     its last value after the loop. A loop over a range can be fused and vectorised, since its trip
     count is known. None, so that the ``while`` stays, where
 
     - the step leads away from the limit: the loop is endless;
     - a ``continue`` may skip a step at the end of the body (`_may_skip_step`);
+    - the test goes on, and the body does more than count: lanes run such a ``while`` in lockstep;
     - the loop has an ``else``, or its body a ``del``, ``global`` or ``nonlocal``.
     """
     match node:
-        case ast.While(
-            test=ast.Compare(left=left, ops=[op], comparators=[right]), body=[first, *inside, last],
-            orelse=[],
-        ) if type(op) in _RANGE_OF_TEST:
-            counted = ((s, _counter_step(s)) for s in (last, first))
-            found = ((s, *c) for s, c in counted if c and {c[0]} & names_used(node.test))
+        case ast.While(test=ast.BoolOp(ast.And(), [test, *others]), body=[_] as body, orelse=[]):
+            pass
+        case ast.While(test=test, body=[_, _, *_] as body, orelse=[]):
+            others = []
+        case _:
+            return None
+    match test:
+        case ast.Compare(left, [op], [right]) if type(op) in _RANGE_OF_TEST:
+            counted = ((s, _counter_step(s)) for s in (body[-1], body[0]))
+            found = ((s, *c) for s, c in counted if c and {c[0]} & names_used(test))
             step, name, by = next(found, (None, "", 0))
         case _:
             return None
     if step is None:
         return None
-    is_first, body = step is first, [*inside, last] if step is first else [first, *inside]
+    is_first = step is body[0] and not others
+    body = body[1:] if is_first else body[:-1]
+    leave = _break_unless(others)
     counter, limit, kind = left, right, type(op)  # of `counter op limit`
     if not is_name(counter, name):  # `limit op counter`
         counter, limit, kind = right, left, _MIRRORED[type(op)]
     sign, end = _RANGE_OF_TEST[kind]
-    changed = bound_names(*body)
+    changed = bound_names(*leave, *body)
     if not is_name(counter, name) or name in changed or by * sign <= 0:
         return None
     if _has_del_or_global(body) or (not is_first and _may_skip_step(body)):
         return None
     if not (cx.fact(counter).is_int and cx.is_builtin("range")):
         return None
-    if not _is_invariant(limit, {name, *changed}, body, cx):
+    if not _is_invariant(limit, {name, *changed}, [*leave, *body], cx):
         return None
     steps = "" if by == 1 else f", {by}"
     sign_of, size = ("+", by) if by > 0 else ("-", -by)
     after = f"J = I {sign_of} {size}"
-    lines = [after, "BODY"] if is_first else ["J = I", "BODY", after]
+    lines = [after, "BODY"] if is_first else ["J = I", "LEAVE", "BODY", after]
     text = "\n    ".join([f"for I in range(J, {end}{steps}):", *lines])
-    return cx.code(text, I=cx.fresh("i"), J=name, LIMIT=limit, BODY=body)
+    return cx.code(text, I=cx.fresh("i"), J=name, LIMIT=limit, BODY=body, LEAVE=leave)
+
+
+def _break_unless(tests: Sequence[ast.expr]) -> list[ast.stmt]:
+    """An ``if`` that leaves the loop unless all `tests` hold; nothing if there are none."""
+    if not tests:
+        return []
+    held = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), [*tests])
+    test = ast.UnaryOp(ast.Not(), copy_location(held, tests[0]))
+    leave = ast.If(copy_location(test, tests[0]), [copy_location(ast.Break(), tests[0])], [])
+    return [copy_location(leave, tests[0])]
 
 
 def _counter_step(s: ast.stmt) -> tuple[str, int] | None:

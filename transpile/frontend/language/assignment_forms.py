@@ -1,4 +1,4 @@
-"""Annotated, chained, tuple, augmented and named (``:=``) assignment → plain assignments.
+"""Chained, tuple, augmented and named (``:=``) assignment → plain assignments.
 
 All keep Python's order: the right side first, then the targets from left to right. A value that a
 target could change is bound to a fresh name before (`_once`).
@@ -19,23 +19,9 @@ from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 
 __all__ = [
-    "annotated_assignment", "augmented_assignment", "chained_assignment", "unpacking_assignment",
+    "augmented_assignment", "chained_assignment", "unpacking_assignment",
     "walrus_in_loop_conditions", "named_expression",
 ]
-
-
-@fires_on(ast.AnnAssign)
-def annotated_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """An annotation is dropped: Python does not evaluate that of a local variable.
-
-        s: float = 0.0
-    →
-        s = 0.0
-    """
-    match node:
-        case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
-            return cx.code("TARGET = E", TARGET=target, E=value)
-    return None
 
 
 @fires_on(ast.Assign, targets=list)
@@ -157,6 +143,7 @@ def _once(
     if isinstance(value, (ast.Constant, ast.Name)) and mentions_none_of(value, changed):
         return value, []
     name = cx.fresh("t")
+    cx.facts.scalarizable.add(name)  # it is only read as a whole
     return ast.Name(name, ast.Load()), cx.code("NAME = E", NAME=name, E=value)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from ...diagnostics import Rejection
 from ..ast_names import bound_names
-from ..ast_walk import copy_tree
+from ..ast_walk import copy_tree, walk_nodes
 from ..core_nodes import note_obstacle
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
@@ -54,7 +54,7 @@ def match_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     before: list[ast.stmt] = []
     parts = node.subject.elts if isinstance(node.subject, ast.Tuple) else [node.subject]
     guards = [case.guard for case in node.cases if case.guard is not None]
-    taken = {n.name for n in ast.walk(node) if isinstance(n, ast.MatchAs)} | bound_names(*guards)
+    taken = {n.name for n in walk_nodes(node) if isinstance(n, ast.MatchAs)} | bound_names(*guards)
     names = [_evaluated_once(e, taken, before, cx) for e in parts]
     is_tuple = isinstance(node.subject, ast.Tuple)
     if any(isinstance(e, ast.Starred) for e in parts):

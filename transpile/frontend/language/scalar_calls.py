@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from loopir.process.signal_exceptions import failures
+
 from ...types.value_types import ELEMENTS, ScalarType
 from ..ast_names import bound_names
 from ..core_nodes import copy_location
@@ -151,7 +153,7 @@ _INT_METHODS = {"bit_count": _COUNT, "bit_length": _SPREAD + _COUNT}
 """Methods of an int, as a template that turns its absolute value NAME into the result."""
 
 
-@fires_on(ast.Call, calls=[".conjugate", *(f".{name}" for name in _INT_METHODS)])
+@fires_on(ast.Call, calls=[".conjugate", ".count", *(f".{name}" for name in _INT_METHODS)])
 def number_method(node: ast.AST, cx: Context) -> ast.expr | None:
     """Methods of Python's ints and floats are written out; a number is its own conjugate.
 
@@ -162,8 +164,15 @@ def number_method(node: ast.AST, cx: Context) -> ast.expr | None:
         _n = n if n >= 0 else -n
         …
         j = _n
+
+    The ones among the digits, ``bin(i).count("1")``, are ``int(i).bit_count()``.
     """
     match node:
+        case ast.Call(
+            func=ast.Attribute(attr="count", value=ast.Call(args=[i], keywords=[]) as digits),
+            args=[ast.Constant("1")], keywords=[],
+        ) if cx.builtin(digits) == "bin" and cx.fact(i).is_integer:
+            return cx.expr("int(I).bit_count()", I=i)
         case ast.Call(func=ast.Attribute(attr=method, value=x), args=[], keywords=[]):
             pass
         case _:
@@ -323,7 +332,7 @@ def _limit(limit: str, func: ast.expr, dtype: ast.expr, cx: Context) -> ast.expr
     kind: Any = static.value if static else cx.resolve(dtype)
     try:
         value = getattr(info(kind), limit)
-    except (TypeError, ValueError):
+    except failures(TypeError, ValueError):
         return None
     cx.before(*residual_statements(func, cx), *residual_statements(dtype, cx))
     if isinstance(value, int):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from ..ast_names import bound_names, names_used
-from ..ast_walk import child_nodes, copy_tree
+from ..ast_walk import child_nodes, copy_tree, walk_nodes
 from ..core_nodes import copy_location, is_early_return, is_plain_break, mark_early_return
 from ..macros.macro_context import Context
 
@@ -167,7 +167,7 @@ def structure_exits(tree: ast.FunctionDef, cx: Context) -> None:
     (`NotStructured`), which lowering refuses.
     """
     try:
-        if _returns_early(tree.body) or any(map(is_irregular_loop, ast.walk(tree))):
+        if _returns_early(tree.body) or any(map(is_irregular_loop, walk_nodes(tree))):
             tree.body = ExitStructurer(cx).function(_hoist_empty_lists(tree.body))
     except NotStructured:
         return
@@ -177,7 +177,7 @@ def structure_loops(block: Sequence[ast.stmt], cx: Context) -> Sequence[ast.stmt
     """`block`, which has no exits itself, with each loop in it left in one place; `block` as it is
     if a loop cannot be structured.
     """
-    if any(is_irregular_loop(n) for s in block for n in ast.walk(s)):
+    if any(is_irregular_loop(n) for s in block for n in walk_nodes(s)):
         with suppress(NotStructured):
             return ExitStructurer(cx).block([copy_tree(s) for s in block])
     return block

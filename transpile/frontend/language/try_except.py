@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 from ...analysis.definite_assignment import unassigned_names
 from ...analysis.flow_facts import enter_loop, facts_at_exceptions, record_facts
 from ..ast_walk import copy_tree, is_none, replace_node, walk_nodes, walk_statements
-from ..core_nodes import copy_location
+from ..core_nodes import copy_location, fix_missing_locations
 from ..defining_modules import is_python_class
 from ..macros.exception_risks import ExceptionRisks, Unsupported
 from ..macros.macro_context import Context
@@ -98,7 +98,7 @@ def _with_raises(node: ast.Try) -> ast.Try:
         new: ast.stmt = ast.If(
             ast.UnaryOp(ast.Not(), old.test), [ast.Raise(copy_tree(call), None)], []
         )
-        node = replace_node(node, old, ast.fix_missing_locations(copy_location(new, old)))
+        node = replace_node(node, old, fix_missing_locations(copy_location(new, old)))
     return node
 
 
@@ -120,7 +120,7 @@ def _reads_exception(handler: ast.ExceptHandler, cx: Context) -> bool:
     read anywhere in the function, or a bare ``raise`` raises it again.
     """
     names = (n.id for n in walk_nodes(*cx.tree.body) if isinstance(n, ast.Name))
-    return any(map(_is_bare_raise, ast.walk(handler))) or (
+    return any(map(_is_bare_raise, walk_nodes(handler))) or (
         handler.name is not None and handler.name in names
     )
 

@@ -19,11 +19,12 @@ from ...analysis.tuple_types import (
     is_scalarized_value,
     item_names,
     items_of_tuple,
+    popped_width,
     tuple_display,
 )
 from ...types.value_types import ScalarType
 from ..ast_names import names_used
-from ..ast_walk import child_blocks, copy_tree, integer_constant
+from ..ast_walk import child_blocks, child_nodes, copy_tree, integer_constant, walk_nodes
 from ..core_nodes import ReplayIf, copy_location
 from ..macros.bind_operands import bind_fresh, bind_unless_repeatable
 from ..macros.firing_conditions import (
@@ -68,28 +69,31 @@ def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.scalarizable:
+            if width := popped_width(cx.facts, value):
+                return _bind_items(name, value, width, node, cx)
             items = items_of_tuple(cx.facts, value)
             if items is None or is_scalarized_value(cx.facts, name, value):
                 return None
             if name in names_used(value):  # the items may read the names that are bound
                 return cx.with_before(
-                    lambda: _bind_items(name, [bind_fresh(e, "t", cx) for e in items], node, cx)
+                    lambda: _bind_items(
+                        name, tuple_display([bind_fresh(e, "t", cx) for e in items], node),
+                        len(items), node, cx,
+                    )
                 )
-            return _bind_items(name, items, node, cx)
+            return _bind_items(name, tuple_display(items, node), len(items), node, cx)
     return None
 
 
 def _bind_items(
-    name: str, items: Sequence[ast.expr], at: ast.Assign, cx: Context
+    name: str, value: ast.expr, width: int, at: ast.Assign, cx: Context
 ) -> list[ast.stmt]:
-    """``t_0, t_1 = items`` and ``t = (t_0, t_1)``, for the tuple `name`."""
-    names = item_names(cx.facts, name, len(items))
+    """``t_0, t_1 = value`` and ``t = (t_0, t_1)``, for the tuple `name` of ``width`` items."""
+    names = item_names(cx.facts, name, width)
     targets = [ast.Name(n, ast.Store()) for n in names]
     display = ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
     return [
-        copy_location(
-            ast.Assign([ast.Tuple([*targets], ast.Store())], tuple_display(items, at)), at
-        ),
+        copy_location(ast.Assign([ast.Tuple([*targets], ast.Store())], value), at),
         copy_location(ast.Assign([ast.Name(name, ast.Store())], display), at),
     ]
 
@@ -98,7 +102,7 @@ def drop_dead_tuples(body: list[ast.stmt], names: set[str]) -> None:
     """Removes from `body`, in place, the bindings of those tuples of `names` that nothing reads."""
     dead = names - _names_read(body)
     for s in body:
-        for node in ast.walk(s):
+        for node in walk_nodes(s):
             for block in child_blocks(node):
                 _drop_bindings(block, dead)
     _drop_bindings(body, dead)
@@ -118,7 +122,7 @@ def _names_read(body: list[ast.stmt]) -> set[str]:
             case ast.Name(id=name, ctx=ast.Load()):
                 names.add(name)
             case node:
-                rest += ast.iter_child_nodes(node)
+                rest += child_nodes(node)
     return names
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from targets.build.build_errors import failures
+from loopir.process.signal_exceptions import failures
 
 from ...analysis.flow_facts import record_facts
 from ...analysis.type_facts import Fact
@@ -32,7 +32,7 @@ from ...types.value_types import (
     RecordType,
     ScalarType,
 )
-from ..ast_walk import child_nodes, walk_nodes
+from ..ast_walk import child_nodes, fields_with_children, walk_nodes
 from ..core_nodes import ReplayIf, copy_location
 from ..defining_modules import is_native
 from ..macros.firing_conditions import has_class_aliases
@@ -321,7 +321,7 @@ def _static_collection(e: ast.expr, cx: Context) -> ExactSample | None:
     assert isinstance(items.value, tuple)
     try:
         return ExactSample(frozenset(items.value), frozenset)
-    except TypeError:
+    except failures(TypeError):
         return None  # an item has no hash
 
 
@@ -471,6 +471,6 @@ def _dominates_reads(assignment: ast.AST, name: str, cx: Context) -> bool:
 def _positions(tree: ast.AST, statement: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
     """The block of `tree` that contains `statement`, and its index there."""
     for node in walk_nodes(tree):
-        for _, block in ast.iter_fields(node):
+        for _, block in fields_with_children(node):
             if isinstance(block, list):
                 yield from ((block, k) for k, s in enumerate(block) if s is statement)

@@ -18,7 +18,7 @@ from loopir.lazy_dataclass import record
 from ...core_functions import TYPE_TESTS
 from ...types.value_types import ELEMENTS, is_weak
 from ..ast_names import binding_pairs
-from ..ast_walk import copy_tree
+from ..ast_walk import copy_tree, walk_nodes
 from ..core_nodes import copy_location
 from .macro_context import Context
 
@@ -341,11 +341,11 @@ class ExceptionRisks:
 
     def _is_display(self, name: str, display: type[ast.expr]) -> bool:
         """Whether the local `name` is only ever bound to displays of that node type."""
-        values = [v for s in ast.walk(self.cx.tree) for t, v in binding_pairs(s)
+        values = [v for s in walk_nodes(self.cx.tree) for t, v in binding_pairs(s)
                   if isinstance(t, ast.Name) and t.id == name]
-        stores = [n for n in ast.walk(self.cx.tree) if isinstance(n, ast.Name) and n.id == name
+        stores = [n for n in walk_nodes(self.cx.tree) if isinstance(n, ast.Name) and n.id == name
                   and not isinstance(n.ctx, ast.Load)]
-        arguments = (n.arg for n in ast.walk(self.cx.tree.args) if isinstance(n, ast.arg))
+        arguments = (n.arg for n in walk_nodes(self.cx.tree.args) if isinstance(n, ast.arg))
         is_local = bool(values) and name not in arguments
         return is_local and len(values) == len(stores) and all(
             isinstance(v, display) for v in values)

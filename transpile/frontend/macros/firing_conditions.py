@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 
 from ...analysis.shape_rules import is_grid, joins_items
-from ...analysis.tuple_types import items_of_tuple
-from ..ast_walk import child_nodes, contains_walrus
+from ...analysis.tuple_types import items_of_tuple, popped_width
+from ..ast_walk import child_nodes, contains_walrus, walk_nodes
 from ..core_nodes import ReplayIf
 from .macro_context import Context
 
@@ -20,13 +20,13 @@ __all__ = [
     "assigns_no_scalar", "assigns_slice", "augments_no_scalar", "has_array_lists",
     "has_attribute_argument", "has_class_aliases", "has_dtype_argument",
     "has_known_tuple_argument", "has_linked_rows", "has_number_tables", "has_ragged_lists",
-    "has_new_table_argument",
-    "has_out_argument", "has_several_subscripts", "has_starred_argument", "has_tables",
-    "has_tuple_lists", "has_typed_tuple_lists", "has_walrus", "is_constant_tuple",
-    "is_known_tuple", "is_replay_guard", "is_returned", "joins_by_subscript", "makes_array",
-    "may_be_no_operation", "may_select_several",
-    "operates_on_array", "reads_array_flag", "reads_item_of_tuple", "reads_memory_size",
-    "reads_shape_or_dtype", "returns_shape", "slices_grid", "subscripts_flat",
+    "has_new_table_argument", "has_out_argument", "has_several_subscripts",
+    "has_starred_argument", "has_tables", "has_tuple_lists", "has_typed_tuple_lists",
+    "has_walrus", "is_constant_tuple", "is_known_tuple", "is_replay_guard", "is_returned",
+    "joins_by_subscript", "loops_over_constants", "makes_array", "may_be_no_operation",
+    "may_select_several", "operates_on_array", "reads_array_flag", "reads_item_of_tuple",
+    "reads_memory_size", "reads_shape_or_dtype", "returns_shape", "slices_grid",
+    "subscripts_flat",
 ]
 
 
@@ -176,6 +176,13 @@ def has_out_argument(call: ast.Call, _: Context) -> object:
     return any(k.arg == "out" for k in call.keywords)
 
 
+def loops_over_constants(s: ast.For, _: Context) -> object:
+    """Whether `s` is a loop over a call whose arguments read no names: ``range(-1, 1 + 1)``."""
+    return isinstance(s.iter, ast.Call) and not any(
+        isinstance(n, ast.Name) for n in walk_nodes(*s.iter.args)
+    )
+
+
 def has_starred_argument(call: ast.Call, _: Context) -> object:
     """Whether the call has an argument ``*args``."""
     return any(isinstance(a, ast.Starred) for a in call.args)
@@ -229,7 +236,7 @@ def assigns_known_tuple(s: ast.Assign, cx: Context) -> object:
     """
     target = s.targets[0]
     scalarized = isinstance(target, ast.Name) and target.id in cx.facts.scalarizable
-    return scalarized and is_known_tuple(s.value, cx)
+    return scalarized and (is_known_tuple(s.value, cx) or popped_width(cx.facts, s.value))
 
 
 def is_known_tuple(e: ast.expr, cx: Context) -> object:

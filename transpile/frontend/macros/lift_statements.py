@@ -94,8 +94,6 @@ class _Lifter:
                 return self._fields(s, ["value", "targets"])
             case ast.Assign():  # a target is evaluated when those before it have been stored to
                 return self._fields(s, ["value"])
-            case ast.AnnAssign(target=ast.Name(), value=ast.expr()):
-                return self._fields(s, ["value"])
             case ast.AugAssign(target=target, value=value) if names_used(target) & (
                 bound_names(value) | names_changed_by(self.cx.facts, [value])
             ):
@@ -363,7 +361,7 @@ class _Slot(NamedTuple):
 def _shallow_copy(node: Any) -> Any:
     """A copy of `node` whose operands can be replaced without changing `node`."""
     new = copy.copy(node)
-    for field, value in ast.iter_fields(node):
+    for field, value in fields_with_children(node):
         if isinstance(value, list):
             parts = [copy.copy(v) if isinstance(v, ast.keyword) else v for v in value]
             setattr(new, field, parts)

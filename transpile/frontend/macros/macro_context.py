@@ -25,7 +25,7 @@ from ...analysis.type_facts import UNKNOWN, Fact
 from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used
-from ..ast_walk import copy_tree, integer_constant, tree_key, walk_nodes
+from ..ast_walk import NodeTransformer, copy_tree, integer_constant, tree_key, walk_nodes
 from ..core_nodes import (
     CORE_NAME,
     NUMPY_NAME,
@@ -91,7 +91,7 @@ def _parsed(text: str) -> ast.Module:
     return ast.parse(textwrap.dedent(text))
 
 
-class _Fill(ast.NodeTransformer):
+class _Fill(NodeTransformer):
     """Fills the holes of a template, in place."""
 
     def __init__(self, parts: Mapping[str, Part]) -> None:

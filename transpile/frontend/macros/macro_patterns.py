@@ -20,6 +20,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from loopir.process.signal_exceptions import failures
+
 from ..ast_names import COMPREHENSIONS
 from ..ast_walk import walk_nodes
 from ..core_nodes import copy_location
@@ -152,7 +154,7 @@ def _parsed(text: str) -> ast.AST:
     """The only statement of `text`, or its expression. Raises ValueError if there are others."""
     try:
         body = ast.parse(text).body
-    except SyntaxError as error:
+    except failures(SyntaxError) as error:
         raise ValueError(f"{text!r} is not Python: {error.msg}") from None
     if len(body) != 1:
         raise ValueError(f"{text!r} is not one expression or statement")

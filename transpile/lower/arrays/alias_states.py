@@ -52,7 +52,11 @@ __all__ = [
 ]
 
 MAX_ALIAS_STATES = 6
-"""The largest number of alias states; where there are more, the function is refused."""
+"""The largest number of alias states at the start of an iteration; where there are more, the
+function is refused. The body of the loop may be lowered once for each.
+"""
+_MAX_EXIT_STATES = 12
+"""The largest number of alias states that there may only be after the last iteration."""
 
 AliasState: TypeAlias = "tuple[ArrayRef | Absent, ...]"
 """The array to which each name of a group is bound, in the order of the names."""
@@ -111,7 +115,7 @@ def alias_states(
 
     Only combinations that are possible count (`_joint_states`). None where a name is no array, or a
     view, whose shape may differ in the next iteration; where an array's shape is not known at
-    kernel entry; and where there are more states than `MAX_ALIAS_STATES`.
+    kernel entry; and where there are more states than `_MAX_EXIT_STATES`.
     """
     cases = [_loop_invariant_cases(b, _array_cases(env.get(name)) or ()) for name in names]
     if not all(cases):
@@ -119,7 +123,7 @@ def alias_states(
     whens: dict[AliasState, Expr] = {}
     for when, state in _joint_states(cases, TRUE):
         whens[state] = bool_op("or", whens.get(state, FALSE), when)
-        if len(whens) > MAX_ALIAS_STATES:
+        if len(whens) > _MAX_EXIT_STATES:
             return None
     return whens
 
@@ -214,15 +218,21 @@ def deciding_condition(cases: Iterable[UnionCase]) -> Expr:
 
 class NewAliasStates(Exception):
     """Raised where the names of an AliasGroup are in a state at the end of an iteration that the
-    group does not have. ``states``: the states there; None: they are unknown, or a name is no
-    array.
+    group does not have. ``names``: these names, and one that has to join the group, if any.
+    ``states``: the states there; None: they are unknown, or a name is no array.
+    ``another_follows``: whether another iteration starts in them.
 
     It is raised inside a trial, which drops the arrays that the iteration has allocated. So the
     exception has the parameters and allocations of that moment, which `keep` adds again.
     """
 
-    def __init__(self, b: IRBuilder, whens: Mapping[AliasState, Expr] | None) -> None:
+    def __init__(
+        self, b: IRBuilder, env: Mapping[str, Value], names: tuple[str, ...], *,
+        another_follows: bool,
+    ) -> None:
         super().__init__()
+        whens = alias_states(b, env, names)
+        self.names, self.another_follows = names, another_follows
         self.states = tuple(whens) if whens is not None else None
         self._arrays_of_call = dict(b.buffers.arrays_of_call)
         self._params, self._bindings = dict(b.params), dict(b.bindings)
@@ -250,9 +260,10 @@ class NewAliasStates(Exception):
 @record(frozen=True, slots=True)
 class AliasGroup:
     """Names of arrays that a loop rebinds, with the alias states that they may have at the start of
-    an iteration. The loop does not carry the arrays themselves. It carries the number of the active
-    state, for n states as n - 1 bool accumulators: the first one that is true tells the state, and
-    if none is true, it is the last state (`conditions_of_flags`).
+    an iteration (`states`), and those that they may only have after the last one (`exit_states`),
+    as after ``return b`` in the loop. The loop does not carry the arrays themselves. It carries the
+    number of the active state, for n states as n - 1 bool accumulators: the first one that is true
+    tells the state, and if none is true, it is the last state (`conditions_of_flags`).
 
         a, b = x, y
         for k in range(n):        array_names (a, b), states ((x, y), (y, x))
@@ -267,28 +278,71 @@ class AliasGroup:
 
     array_names: tuple[str, ...]
     states: tuple[AliasState, ...]
+    exit_states: tuple[AliasState, ...] = ()
+
+    @staticmethod
+    def before_loop(b: IRBuilder, names: tuple[str, ...]) -> AliasGroup | None:
+        """A group of `names` with the states before the loop; None if these are unknown or too
+        many, or there are no names.
+        """
+        states = alias_states(b, b.env, names) if names else None
+        if states is None or len(states) > MAX_ALIAS_STATES:
+            return None
+        return AliasGroup(names, tuple(states))
+
+    def widened(self, b: IRBuilder, new: NewAliasStates) -> AliasGroup | None:
+        """This group with the states of `new`; if a name has to join it, one that has the states
+        before the loop and these. None where states are unknown or too many, or have an array that
+        no allocating call has made (`NewAliasStates.keep`).
+        """
+        group = self if new.names == self.array_names else AliasGroup.before_loop(b, new.names)
+        if group is None or new.states is None or not new.keep(b):
+            return None
+        starts, exits = dict.fromkeys(group.states), dict.fromkeys(group.exit_states)
+        (starts if new.another_follows else exits).update(dict.fromkeys(new.states))
+        exits = {s: None for s in exits if s not in starts}
+        if len(starts) > MAX_ALIAS_STATES or len(exits) > _MAX_EXIT_STATES:
+            return None
+        return AliasGroup(new.names, tuple(starts), tuple(exits))
 
     @property
     def accumulators(self) -> list[str]:
         """The names of the bool accumulators, one for each state but the last."""
-        return [alias_state_name(self.array_names, k) for k in range(len(self.states) - 1)]
+        count = len(self.states) + len(self.exit_states) - 1
+        return [alias_state_name(self.array_names, k) for k in range(count)]
 
-    def spread(self, b: IRBuilder, env: Mapping[str, Value]) -> dict[str, Num]:
-        """The values of the accumulators where the names have the values `env`. Raises
-        NewAliasStates where that may be a state which the group does not have.
+    def spread(
+        self, b: IRBuilder, env: Mapping[str, Value], *, another_follows: bool = True
+    ) -> dict[str, Num]:
+        """The values of the accumulators where the names have the values `env`: before the loop, or
+        at the end of an iteration which another one follows, or may follow. Raises NewAliasStates
+        where that may be a state which the group does not have.
         """
         whens = alias_states(b, env, self.array_names)
-        if whens is None or not whens.keys() <= set(self.states):
-            raise NewAliasStates(b, whens)
-        flags = (whens.get(s, FALSE) for s in self.states)
+        states = self.states if another_follows else (*self.states, *self.exit_states)
+        if whens is None or not whens.keys() <= set(states):
+            raise NewAliasStates(b, env, self.array_names, another_follows=another_follows)
+        flags = (whens.get(s, FALSE) for s in (*self.states, *self.exit_states))
         pairs = zip(self.accumulators, flags, strict=False)
         return {n: Num(when, weak="bool") for n, when in pairs}
 
     def gather(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """The values of the names where the accumulators have `values`; the inverse of `spread`."""
-        numbers = [values[name] for name in self.accumulators]
+        """The values of the names at the start of an iteration where the accumulators have
+        `values`; the inverse of `spread`.
+        """
+        return self._gather(values, self.states)
+
+    def gather_after_loop(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """As `gather`, after the loop."""
+        return self._gather(values, (*self.states, *self.exit_states))
+
+    def _gather(
+        self, values: Mapping[str, Value], states: Sequence[AliasState]
+    ) -> dict[str, Value]:
+        """The values of the names, which are in one of `states`."""
+        numbers = [values[name] for name in self.accumulators[: len(states) - 1]]
         flags = [flag.ir for flag in numbers if isinstance(flag, Num)]
-        whens = dict(zip(self.states, conditions_of_flags(flags), strict=True))
+        whens = dict(zip(states, conditions_of_flags(flags), strict=True))
         return values_by_name(self.array_names, whens)
 
 

@@ -31,11 +31,12 @@ from ...call_plan import Allocated, Argument
 from ...diagnostics import Refused
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
-from ...host_nodes import HostAttribute, HostCall, HostExpr, HostName
+from ...host_nodes import HostAttribute, HostCall, HostExpr, HostName, numpy_function
 from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS, ArrayType
 from ..lists.dynamic_lists import report_short_capacity
 from ..state.guards_and_checks import add_guard, require
+from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_array
 from ..state.outer_names import fresh_array_name, resolve_guarded, resolve_object
@@ -103,6 +104,8 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
         array_name = fresh_array_name(ctx, name)
         blank = kernel_fills or any(function is f for f in UNFILLED_ALLOCATORS)
         b.allocate(array_name, allocation, ty, blank=blank)
+        if function in (np.zeros, np.zeros_like) and shape is not None:
+            _note_zeros(b, array_name, allocation, function, shape)
     if kernel_fills:
         b.block.insert(0, fill_true_loop(array_name, ty.rank, b.name))
     if shape is None:  # 4
@@ -114,6 +117,19 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     b.buffers.arrays_of_call[call] = *earlier, array
 
 
+def _note_zeros(
+    b: IRBuilder, array: str, allocation: HostExpr, function: Any, shape: Sequence[Num]
+) -> None:
+    """Adds `array`, which `allocation`, a call of `function`, makes in its whole shape, to
+    `BufferState.zeros`.
+    """
+    lengths = tuple(length for n in shape if (length := known_before_kernel(n.ir, b)) is not None)
+    if isinstance(allocation, HostCall) and len(lengths) == len(shape):
+        is_like = function is np.zeros_like and allocation.function != numpy_function("zeros")
+        unfilled = numpy_function("empty_like" if is_like else "empty")
+        b.buffers.zeros[array] = lengths, replace(allocation, function=unfilled)
+
+
 def _shape_of_allocation(
     ctx: Lowering, array: str, ty: ArrayType, shape: Sequence[Num], call: ast.Call
 ) -> tuple[Num, ...]:
@@ -123,7 +139,9 @@ def _shape_of_allocation(
     A C-contiguous array, made outside of loops, of which only the first length is not known before
     the kernel, is truncated when it is returned (`BufferState.truncated`). Any other array of which
     a length is not known cannot be returned (`BufferState.overallocated`). A length that was
-    computed with floats is guarded to equal that of the array which the wrapper has allocated.
+    computed with floats is guarded to equal that of the array which the wrapper has allocated. One
+    that may be negative is guarded not to be: a temporary array may never be made
+    (`contract_arrays`), so that nothing else raises.
     """
     b = ctx.b
     known = [known_before_kernel(n.ir, b) for n in shape]
@@ -132,6 +150,9 @@ def _shape_of_allocation(
         (b.buffers.truncated if can_truncate else b.buffers.overallocated).add(array)
         return _shape_within_capacity(ctx, array, shape, call)
     for axis, length in enumerate(known):
+        if length is not None:
+            nonnegative = Call("ge", (length, index_const(0)), "bool")
+            add_guard(b, nonnegative, "GUARD_BOUNDS", call, even_if_empty=True)
         if length is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(length)):
             add_guard(b, Call("eq", (length, Dim(array, axis)), "bool"), "GUARD_BOUNDS", call)
     return tuple(shape)

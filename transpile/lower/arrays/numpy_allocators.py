@@ -16,6 +16,7 @@ from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import INDEX
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
+from loopir.process.signal_exceptions import failures
 
 from ...analysis.type_probe import bounded_sample, probe_types
 from ...frontend.core_nodes import NUMPY_NAME, copy_location, source_text
@@ -186,7 +187,7 @@ def dtype_name(argument: object | None, node: ast.AST) -> str:
     """
     try:
         dtype = np.dtype(argument) if argument is not None else None  # type: ignore[call-overload]
-    except TypeError:
+    except failures(TypeError):
         dtype = None
     name = next((n for n, d in ELEMENTS.items() if dtype is not None and d.numpy == dtype), None)
     if name is None:

@@ -28,7 +28,16 @@ from ...host_nodes import from_ast
 from ...numpy.indexing.structured_arrays import field_path
 from ...types.typed_values import bool_op
 from ...types.typeof import type_of
-from ...types.value_types import PARTS, ArgType, ArrayType, Constant, Opaque, RecordType, ScalarType
+from ...types.value_types import (
+    PARTS,
+    ArgType,
+    ArrayType,
+    Constant,
+    ListType,
+    Opaque,
+    RecordType,
+    ScalarType,
+)
 from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_array, lower_value
 from ..state.symbol_values import ArrayRef, AxisStride, RecordArrayRef
@@ -67,18 +76,18 @@ def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
 def bind_object_member(ctx: Lowering, name: str, value: ast.expr) -> bool:
     """If ``name = value`` is ``name = p.part`` for an object `p` that is an argument, makes `name`
     the kernel's parameter for that member, and returns True. False for other values, for a member
-    that is no real number, array or constant, for a name that is bound already, and inside of loops
-    and branches.
+    that is no real number, array, list of numbers or constant, for a name that is bound already,
+    and inside of loops and branches.
     """
     ty = access_path_type(value, ctx.types)
     if name in ctx.b.env or ctx.b.path.frames or ctx.b.path.branches:
         return False
     is_complex = isinstance(ty, ScalarType) and ty.dtype in PARTS
-    if not isinstance(ty, (ArrayType, ScalarType, Constant)) or is_complex:
+    if not isinstance(ty, (ArrayType, ScalarType, ListType, Constant)) or is_complex:
         return False
     ctx.types[name] = ctx.arguments[name] = ty
     ctx.members.reads[name] = read = from_ast(value)
-    if not isinstance(ty, Constant):
+    if isinstance(ty, (ArrayType, ScalarType)):
         ctx.members.objects[name] = ObjectMember(name, read, ty)
     return True
 

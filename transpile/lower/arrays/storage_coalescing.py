@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from loopir.lazy_dataclass import replace
 
+from ...frontend.ast_walk import walk_nodes
 from ..state.ir_builder import IRBuilder
 from ..state.symbol_values import ArrayRef, FinishedList, UnionValue, Value
 
@@ -71,14 +72,19 @@ def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None
 
     - this very call has made it, on another path or in an earlier round. In a loop whose statements
       are lowered once for each array that a name may be (`IRBuilder.array_version_depth`), arrays
-      of any other allocation qualify as well: each version would otherwise need arrays of its own;
+      that were allocated before the loop qualify as well; not those of another allocation in it,
+      which may take its own again in the next round: else they would wander from name to name;
     - no name refers to it;
     - it has the same type and shape (`same_storage`), and is allocated with exactly this shape:
       not in `BufferState.truncated` or `BufferState.overallocated`.
     """
     candidates = [*b.buffers.arrays_of_call.get(call, ())]
     if b.path.frames and b.array_version_depth:
-        candidates += (a for arrays in b.buffers.arrays_of_call.values() for a in arrays)
+        in_loop = {*walk_nodes(b.path.frames[0].node)}
+        candidates += (
+            a for other, arrays in b.buffers.arrays_of_call.items() if other not in in_loop
+            for a in arrays
+        )
     in_use = _arrays_in_use(b)
     for array in candidates:
         if array.name not in in_use and same_storage(array, replace(like, name=array.name)):

@@ -20,7 +20,7 @@ from loopir.lazy_dataclass import replace
 from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import copy_tree, walk_nodes
+from ...frontend.ast_walk import NodeTransformer, copy_tree, walk_nodes
 from ...frontend.core_nodes import (
     ComplexNumber,
     ComplexParts,
@@ -71,7 +71,7 @@ def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast
     return fix_missing_locations(tree)
 
 
-class _ComplexSplitter(ast.NodeTransformer):
+class _ComplexSplitter(NodeTransformer):
     """Replaces reads of the split variables by ``ComplexNumber`` nodes, and assignments to them by
     assignments to their parts.
     """

@@ -38,12 +38,20 @@ from collections.abc import Collection, Mapping, Sequence
 from ...analysis.liveness import names_read, upward_exposed
 from ...analysis.tuple_types import appended_by, tuple_width
 from ...frontend.ast_names import bound_names, names_used
-from ...frontend.ast_walk import copy_tree, display_leaves, walk_nodes
-from ...frontend.core_nodes import ListPop, ListPush, copy_location, fix_missing_locations
+from ...frontend.ast_walk import NodeTransformer, copy_tree, display_leaves, walk_nodes
+from ...frontend.core_nodes import (
+    ListPop,
+    ListPush,
+    break_index,
+    copy_location,
+    fix_missing_locations,
+)
 from ..state.generated_names import buffer_names, counter_name
 from .list_uses import escaping_uses_by_name
 
-__all__ = ["expand_dynamic_lists", "find_dynamic_lists", "list_method_call"]
+__all__ = [
+    "expand_dynamic_lists", "find_dynamic_lists", "list_method_call", "lists_growing_evenly",
+]
 
 _METHODS = ("append", "pop", "clear", "extend")
 
@@ -172,6 +180,37 @@ def expand_dynamic_lists(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast
     return expanded
 
 
+def lists_growing_evenly(tree: ast.FunctionDef, lists: Collection[str]) -> frozenset[str]:
+    """Those of the `lists` that grow only, and in each iteration of a loop alike, by the form of
+    the expanded `tree`: all their pushes stand in no ``if`` or ``while``, and in no ``for`` with a
+    ``break``. So the number of items may follow from the numbers of the iterations::
+
+        v = [x[0]]
+        for i in range(1, n): v.append(v[-1] * x[i])            at each append v has i items
+        while v[-1] > 1: v.append(v[-1] / 2)                    not even
+    """
+    uneven = set[str]()
+
+    def visit(block: Sequence[ast.stmt], *, is_even: bool) -> None:
+        """Adds to ``uneven`` the lists that change in `block` in another way."""
+        for s in block:
+            match s:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ListPop()):
+                    uneven.add(name)
+                case ast.Assign(targets=[ast.Name(id=name)], value=ListPush()) if not is_even:
+                    uneven.add(name)
+                case ast.For(body=body, orelse=orelse):
+                    visit(body, is_even=is_even and break_index(body) is None)
+                    visit(orelse, is_even=False)
+                case _:
+                    parts = (getattr(s, part, ()) for part in ("body", "orelse"))
+                    for part in parts:
+                        visit(part, is_even=False)
+
+    visit(tree.body, is_even=True)
+    return frozenset(name for name in lists if counter_name(name) not in uneven)
+
+
 def _assigned_name(s: ast.AST) -> str | None:
     """The name of ``name = …`` or ``name += …``; None for other nodes."""
     match s:
@@ -220,7 +259,7 @@ def _is_append_only(
     return True
 
 
-class _ListExpander(ast.NodeTransformer):
+class _ListExpander(NodeTransformer):
     """Replaces the uses of `lists` (each with its width) by those of buffers and counts.
     ``temporary``: the beginning of the names of temporary variables.
 

@@ -85,8 +85,8 @@ def _require_item_of_argument(
 ) -> None:
     """`require_item` for a list that is an argument or captured: `value` must have the type that
     the items had at the call. There is one way to widen that: a flat list argument (no captured
-    one) of Python ints, to which a Python float is stored, becomes one of ints and floats, in
-    another attempt to lower the function (NeedsMixedList).
+    one, no member of an argument) of Python ints, to which a Python float is stored, becomes one of
+    ints and floats, in another attempt to lower the function (NeedsMixedList).
 
         x[i] = 7          x: list[int]     →    returns: the type fits
         x[i] = x[i] / 2                    →    NeedsMixedList; in the next attempt: returns
@@ -104,7 +104,8 @@ def _require_item_of_argument(
     if types is not None and types <= INT_OR_FLOAT.types and is_flat_list:
         if array.has_ints_and_floats:
             return
-        if array.weak and array.dtype == "i64" and types != {("i64", True)} and not items.captured:
+        is_argument = not items.captured and items.read is None
+        if is_argument and array.weak and array.dtype == "i64" and types != {("i64", True)}:
             raise NeedsMixedList(items.of)
     n = require_one_type(ctx, value, node)
     if isinstance(n, ComplexPair):

@@ -52,7 +52,18 @@ def refuse_items(
     kinds = {"c" if isinstance(n, ComplexPair) else DTYPES[n.dtype].kind for n in numbers}
     kinds |= {ELEMENTS[d].kind for d in dtypes if d is not None}
     name = "complex" if "c" in kinds else "float" if "f" in kinds else "int"
-    refuse("LOWER_JOIN", message, node, help=f"convert each item to one type, by `{name}(...)`")
+    note = None
+    if name != "int" and any(_may_be_int(n) for n in numbers):
+        note = f"an item may be an int or {name}: `sum` of no items, for instance, is the int 0"
+    help = f"convert each item to one type, by `{name}(...)`"
+    refuse("LOWER_JOIN", message, node, help=help, note=note)
+
+
+def _may_be_int(n: Num | ComplexPair) -> bool:
+    """Whether `n`, whose dtype is of floats or complex numbers, may also be an int of Python's."""
+    if isinstance(n, ComplexPair):
+        return n.mixed
+    return n.weak == "i64" and DTYPES[n.dtype].kind == "f"
 
 
 def decode_packed(item: Expr) -> Num:

@@ -17,7 +17,7 @@ from loopir.nodes import Dim
 from ...call_plan import ItemFlags, ListItems
 from ...containers.method_table import LIST_METHODS
 from ...frontend.ast_names import bound_names, name_bindings, names_used
-from ...frontend.ast_walk import walk_nodes
+from ...frontend.ast_walk import child_nodes, walk_nodes
 from ...frontend.refusal import refuse
 from ...types.value_types import ArrayType, ListType
 from ..state.lowering_state import Lowering
@@ -74,7 +74,7 @@ def _new_list_items(
         refuse("LOWER_TYPE", said, node, help=_as_array(name, ty))
     array = fresh_array_name(ctx, f"{name}_items")
     flags = fresh_array_name(ctx, f"{name}_are_ints") if ty.is_mixed else None
-    items = ListItems(array, name, ty, captured, flags)
+    items = ListItems(array, name, ty, captured, flags, ctx.members.reads.get(name))
     ctx.b.add_list_param(items, _array_type(ty))
     if flags is not None:
         ctx.b.add_list_param(ItemFlags(flags), ArrayType("bool", 1, 0))
@@ -197,7 +197,7 @@ def _is_scaled(value: ast.expr) -> bool:
             return False
         case ast.BinOp(op=ast.FloorDiv() | ast.Div() | ast.Mult() | ast.RShift() | ast.LShift()):
             return True
-    return any(_is_scaled(e) for e in ast.iter_child_nodes(value) if isinstance(e, ast.expr))
+    return any(_is_scaled(e) for e in child_nodes(value) if isinstance(e, ast.expr))
 
 
 def _is_item(value: ast.expr) -> bool:

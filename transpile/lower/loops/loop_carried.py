@@ -35,6 +35,7 @@ from ..arrays.alias_states import AliasGroup, may_be_array
 from ..complex.complex_split import NeedsComplexSplit
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
+from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import (
     LoopCarried,
@@ -64,12 +65,15 @@ class CarriedLoop:
     ``frame``: the loop. ``groups``: the names that need several accumulators each.
     ``inits``: the value before the loop of each carried name; in place of the names of a group, of
     each accumulator of the group. ``live``: the names that are live at the end of an iteration.
+    ``may_alias``: whether names that the body binds to one of several arrays may join the
+    AliasGroup; not if its states could not be enumerated.
     """
 
     frame: LoopFrame
     groups: Sequence[CarriedGroup]
     inits: dict[str, Num | Unbound]
     live: frozenset[str]
+    may_alias: bool
 
 
 def _induction_step(init: Num, end: Num, var: Var, max_trips: int) -> int | None:
@@ -267,7 +271,9 @@ def refine_carried(
             and back_edge.linear - start == LinearForm({}, carry.step)
         )
         return carry if is_next else replace(carry, step=None)
-    is_counter = name in ctx.lists.counters  # of a list: `Append` advances an accumulator
+    # the counter of a list: `Append` advances an accumulator
+    evenly = map(counter_name, ctx.dynamic.counted)
+    is_counter = name in ctx.lists.counters.difference(evenly)
     max_trips = largest_trip_count(frame.node)
     step = None if is_counter else _induction_step(init, back_edge, carry.var, max_trips)
     if step is not None:

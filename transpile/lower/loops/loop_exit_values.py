@@ -110,25 +110,42 @@ def _has_type_flag(ctx: Lowering, carry: LoopCarried, end: Num | Unbound, frame:
 
 
 def _keeps_extremum(ctx: Lowering, carry: LoopCarried, end: Num) -> bool:
-    """Whether the step is ``max(accumulator, e)`` or ``min(accumulator, e)``, and the name stays a
-    NumPy scalar once it is one (`_weak_if_numpy_before`): only NumPy scalars replace the value.
+    """Whether the step is ``max(accumulator, e)`` or ``min(accumulator, e)``, or that on some paths
+    (`_extremum_of`), and the name stays a NumPy scalar once it is one (`_weak_if_numpy_before`):
+    only NumPy scalars replace the value.
 
     Then no type flag is needed: the name is a NumPy scalar exactly if its final value is greater
     (less) than the initial one.
     """
-    match end.ir:
-        case Call("max" | "min", (first, _), _) if first == carry.var:
-            return _weak_if_numpy_before(ctx, carry, end.weak_now) == FALSE
-        case _:
-            return False
+    if _extremum_of(ctx, carry.var, end.ir) is None:
+        return False
+    return _weak_if_numpy_before(ctx, carry, end.weak_now) == FALSE
 
 
-def _is_initial_value(carry: LoopCarried, init: Num, end: Num) -> Expr:
+def _extremum_of(ctx: Lowering, acc: Var, step: Expr) -> str | None:
+    """``"max"`` if `step` is ``max(acc, e)`` on some paths of an iteration, and `acc` on the
+    others; ``"min"`` likewise; else None.
+
+        if v > peak: peak = v
+        elif peak - v > worst: worst = peak - v      `worst`: "max"
+    """
+    match step:
+        case Call("max" | "min" as op, (first, _)) if first == acc:
+            return op
+        case Var(name) if name in ctx.b.numbers.phis:
+            changing = [e for e in ctx.b.numbers.phis[name] if e != acc]
+            ops = {_extremum_of(ctx, acc, e) for e in changing}
+            return ops.pop() if len(ops) == 1 else None
+        case Var(name) if name in ctx.b.values:
+            return _extremum_of(ctx, acc, ctx.b.values[name])
+    return None
+
+
+def _is_initial_value(ctx: Lowering, carry: LoopCarried, init: Num, end: Num) -> Expr:
     """Whether the accumulator of a maximum or minimum (`_keeps_extremum`) is still the Python
     scalar `init`: none of the NumPy values was greater (less).
     """
-    assert isinstance(end.ir, Call)
-    better = "gt" if end.ir.op == "max" else "lt"
+    better = "gt" if _extremum_of(ctx, carry.var, end.ir) == "max" else "lt"
     replaced = Call(better, (carry.var, cast(init.ir, carry.var.dtype)), "bool")
     return bool_op("and", init.weak_now, bool_op("not", replaced))
 
@@ -148,7 +165,7 @@ def flags_of_extrema(
         return {}
     if frame.exits_early or not _keeps_extremum(ctx, carry, end):
         return {}
-    return {carry.flag.name: _is_initial_value(carry, init, end)}
+    return {carry.flag.name: _is_initial_value(ctx, carry, init, end)}
 
 
 def _weak_if_numpy_before(ctx: Lowering, carry: LoopCarried, weak: Expr) -> Expr:
@@ -162,6 +179,9 @@ def _weak_if_numpy_before(ctx: Lowering, carry: LoopCarried, weak: Expr) -> Expr
             definition = ctx.b.values[name]
             simplified = _weak_if_numpy_before(ctx, carry, definition)
             return weak if simplified == definition else simplified
+        case Var(name) if name in ctx.b.numbers.phis:
+            sides = (_weak_if_numpy_before(ctx, carry, e) for e in ctx.b.numbers.phis[name])
+            return FALSE if all(e == FALSE for e in sides) else weak
         case Call("and" | "or" | "not" as op, args):
             return bool_op(op, *(_weak_if_numpy_before(ctx, carry, a) for a in args))
         case Call("select", (cond, a, b), "bool"):
@@ -224,7 +244,7 @@ def value_after_loop(
         return _value_after_type_change(ctx, carry, init, frame.runs)
     if carry.has_type_flag and isinstance(end, Num):
         if _keeps_extremum(ctx, carry, end):  # 5
-            return replace(n, is_weak=_is_initial_value(carry, init, end))
+            return replace(n, is_weak=_is_initial_value(ctx, carry, init, end))
         return replace(n, is_weak=carry.flag)  # 6
     return _with_final_range(ctx, n, carry, init, end, frame)
 

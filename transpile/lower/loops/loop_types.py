@@ -40,10 +40,8 @@ from ...diagnostics import Refused
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num
 from ..arrays.alias_states import (
-    MAX_ALIAS_STATES,
     AliasGroup,
     NewAliasStates,
-    alias_states,
     array_if_loop_ran,
     arrays_made_in_loop,
     may_be_array,
@@ -110,10 +108,8 @@ def _carried_groups(
         _union_before_loop(ctx, n, node) for n, v in initial.items()
         if isinstance(v, UnionValue) and not may_be_array(v)
     ]
-    states = alias_states(ctx.b, ctx.b.env, array_names) if array_names else None
-    if states is not None:
-        groups.append(AliasGroup(array_names, tuple(states)))
-    return groups
+    arrays = AliasGroup.before_loop(ctx.b, array_names)
+    return groups if arrays is None else [*groups, arrays]
 
 
 def _value_before_loop(ctx: Lowering, name: str) -> Value | None:
@@ -159,25 +155,22 @@ def _widen_groups(
 
     - New types of a name: its CarriedUnion gets them, or is created. Raises Refused where these are
       more than `MAX_CASES`.
-    - New alias states: the AliasGroup gets them. It is dropped where the states are unknown, more
-      than `MAX_ALIAS_STATES`, or have an array that no allocating call has made
-      (`NewAliasStates.keep`). Its names are then carried as unbound, so that a read is refused.
+    - New alias states: the AliasGroup gets them (`AliasGroup.widened`), or is dropped. Its names
+      are then carried as unbound, so that a read is refused.
     """
-    if isinstance(new, NewCarriedTypes):
-        others = [g for g in groups if isinstance(g, AliasGroup) or g.name != new.name]
-        union = next((g for g in groups if g not in others), None)
-        union = union or _union_before_loop(ctx, new.name, node)
-        assert isinstance(union, CarriedUnion)
-        widened = union.with_more(new.kinds)
-        if len(widened.kinds) > MAX_CASES:
-            refuse("LOWER_JOIN", f"`{new.name}` has too many types in the loop", node)
-        return [*others, widened]
     unions: list[CarriedGroup] = [g for g in groups if isinstance(g, CarriedUnion)]
-    (arrays,) = (g for g in groups if isinstance(g, AliasGroup))
-    states = tuple(dict.fromkeys((*arrays.states, *(new.states or ()))))
-    if new.states is None or len(states) > MAX_ALIAS_STATES or not new.keep(ctx.b):
-        return unions
-    return [*unions, AliasGroup(arrays.array_names, states)]
+    if isinstance(new, NewAliasStates):
+        arrays = next((g for g in groups if isinstance(g, AliasGroup)), AliasGroup((), ()))
+        widened = arrays.widened(ctx.b, new)
+        return unions if widened is None else [*unions, widened]
+    others = [g for g in groups if isinstance(g, AliasGroup) or g.name != new.name]
+    union = next((g for g in groups if g not in others), None)
+    union = union or _union_before_loop(ctx, new.name, node)
+    assert isinstance(union, CarriedUnion)
+    with_new = union.with_more(new.kinds)
+    if len(with_new.kinds) > MAX_CASES:
+        refuse("LOWER_JOIN", f"`{new.name}` has too many types in the loop", node)
+    return [*others, with_new]
 
 
 def _union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
@@ -232,15 +225,17 @@ def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> No
     assigned = names_assigned(node.body) | appended_counters(ctx, node.body)
     exposed = upward_exposed(node.body)
     carried = _carried_names(ctx, frame, assigned, exposed, live)
-    groups = _carried_groups(ctx, carried, node)
+    groups, may_alias = _carried_groups(ctx, carried, node), True
     while True:
         inits = _initial_values(ctx, carried, groups, node)
-        loop = CarriedLoop(frame, groups, inits, live | exposed)
+        loop = CarriedLoop(frame, groups, inits, live | exposed, may_alias)
         try:
             carries, iteration = infer_carried_types(ctx, loop)
             iteration = iteration or _lower_final_iteration(ctx, loop, carries)
         except (NewCarriedTypes, NewAliasStates) as new:
             groups = _widen_groups(ctx, groups, new, node)
+            if isinstance(new, NewAliasStates):
+                may_alias = any(isinstance(g, AliasGroup) for g in groups)
         else:
             break
     _build_loop(ctx, loop, iteration, assigned - set(carried))
@@ -446,8 +441,8 @@ def _lower_iteration_once(
             b.env[target] = frame.element_at(LinearForm.of(frame.var))
         with _while_condition_facts(ctx, frame, accumulators):
             exit_condition, back_edge_env = lower_iteration(ctx, frame.node, loop.live)
-    ends = _iteration_end_values(ctx, loop, b.env)
-    back_edge = _iteration_end_values(ctx, loop, back_edge_env)
+    back_edge = _iteration_end_values(ctx, loop, back_edge_env, another_follows=True)
+    ends = _iteration_end_values(ctx, loop, b.env, another_follows=False)
     unbound_before = [n for n in inits if outer_env.get(n, Unbound()) == Unbound()]
     arrays = arrays_made_in_loop(b, unbound_before)
     new_params = {k: v for k, v in b.env.items() if k not in outer_env and b.is_param(k, v)}
@@ -469,9 +464,10 @@ def _lower_final_iteration(
 
 
 def _iteration_end_values(
-    ctx: Lowering, loop: CarriedLoop, env: dict[str, Value]
+    ctx: Lowering, loop: CarriedLoop, env: dict[str, Value], *, another_follows: bool
 ) -> dict[str, Num | Unbound]:
-    """The values that the accumulators get at the end of an iteration, where names have `env`.
+    """The values that the accumulators get at the end of an iteration, where names have `env`: one
+    which another iteration follows, or any.
 
     Raises NewCarriedTypes for a name that has become a union, Refused for one that was a number and
     is none any more, and NewAliasStates.
@@ -480,12 +476,18 @@ def _iteration_end_values(
     values = {n: env.get(n) for n in loop.inits}
     for n, v in values.items():
         if isinstance(v, UnionValue):
+            if loop.may_alias and may_be_array(v):
+                names = (n for g in loop.groups if isinstance(g, AliasGroup) for n in g.array_names)
+                raise NewAliasStates(ctx.b, env, (*names, n), another_follows=another_follows)
             raise_new_types(ctx, n, (v,), f"the type of `{n}` depends on the data", node)
         if isinstance(loop.inits[n], Num) and not isinstance(v, Num):
             message = f"`{n}` is a number before the loop, and none after an iteration"
             refuse("LOWER_JOIN", message, node)
     for group in loop.groups:
-        values |= group.spread(ctx.b, env)
+        if isinstance(group, AliasGroup):
+            values |= group.spread(ctx.b, env, another_follows=another_follows)
+        else:
+            values |= group.spread(ctx.b, env)
     return {n: v if isinstance(v, (Num, Unbound)) else Unbound() for n, v in values.items()}
 
 
@@ -580,7 +582,7 @@ def _build_loop(
         {n: array_if_loop_ran(array, frame.runs) for n, array in iteration.arrays.items()}
     )
     for group in loop.groups:
-        b.env.update(group.gather(final))
+        b.env.update(group.gather_after_loop(final))
 
 
 def _loop_target(node: ast.For | ast.While) -> str | None:

@@ -23,6 +23,7 @@ from loopir.nodes import Call, Var
 from ...analysis.waiting_loops import names_waited_for
 from ...codes.lowering_codes import HELP_FOR_ITERABLES
 from ...frontend.ast_names import bound_names, names_used
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.core_nodes import break_index, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
@@ -31,7 +32,7 @@ from ...types.value_types import ArgType, Constant, ObjectType, Opaque
 from ..scalars.lower_expressions import lower_test
 from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
-from ..state.node_dispatch import refuse_iterated_number, refuse_number
+from ..state.node_dispatch import lower_scalar, refuse_iterated_number, refuse_number
 from ..state.outer_names import refuse_member, resolve_guarded, resolve_object
 from ..state.symbol_values import LoopFrame, Unbound
 from ..state.value_ranges import integer_num, max_value, min_value
@@ -45,14 +46,15 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     """Refuses a loop over `over`; the message names an argument in it of an unsupported type, if
     there is one.
     """
-    for name in (node for node in ast.walk(over) if isinstance(node, ast.Name)):
+    for name in (node for node in walk_nodes(over) if isinstance(node, ast.Name)):
         ty = ctx.arguments.get(name.id)
         if isinstance(ty, Opaque):
             refuse(ty.code, f"`{name.id}` is of type {ty}", name)
     if isinstance(over, ast.Call):
         refuse_iterated_number(ctx, over, resolve_object(ctx, over.func))
+    _refuse_unknown_local(ctx, over)
     refuse_number(ctx, over, "LOWER_UNSUPPORTED", "has no items", help=HELP_FOR_ITERABLES)
-    for member in (node for node in ast.walk(over) if isinstance(node, ast.Attribute)):
+    for member in (node for node in walk_nodes(over) if isinstance(node, ast.Attribute)):
         part = _argument_part(ctx, member)
         if isinstance(part, Opaque) and part.name in ("list", "tuple"):
             refuse_member(ctx, member)
@@ -65,10 +67,25 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     help = _ITERABLE_HELP.get(kind, HELP_FOR_ITERABLES)
     if isinstance(over, ast.Call) and is_text:
         help = "make numbers of the string before the call, and loop over an array of these"
+    if isinstance(over, ast.Call) and resolve_object(ctx, over.func) is sorted:
+        help = _HELP_FOR_SORTED
     if isinstance(over, ast.Subscript) and kind:
         type_clause, help = f", an item of a {kind},", _HELP_FOR_ITEM.get(kind, help)
     message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
     refuse("LOWER_UNSUPPORTED", message, over, help=help)
+
+
+def _refuse_unknown_local(ctx: Lowering, over: ast.expr) -> None:
+    """Refuses a local in a loop over it, or over ``enumerate(v)`` and the like, of which no value
+    is known: it may well be an array, but is bound anew in a loop.
+    """
+    for node in (over, *(over.args if isinstance(over, ast.Call) else ())):
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(ctx.b.env.get(node.id), Unbound | None)
+            and node.id in bound_names(*ctx.tree.body)
+        ):
+            lower_scalar(ctx, node)
 
 
 def _is_of_text(ctx: Lowering, over: ast.expr) -> bool:
@@ -123,6 +140,10 @@ def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -
     else:
         _lower_for(ctx, node, live)
 
+
+_HELP_FOR_SORTED = (
+    "make an array of the keys, and loop over their order, `np.argsort(keys, kind=\"stable\")`"
+)
 
 _WAITING_HELP = "let Python wait; loops inside of this one are compiled"
 

@@ -18,6 +18,7 @@ import numpy as np
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
+from loopir.process.signal_exceptions import failures
 
 from ...codes.lowering_codes import HELP_FOR_ARGUMENTS, HELP_FOR_LENGTHS
 from ...diagnostics import counted
@@ -38,6 +39,7 @@ from ..state.symbol_values import Scalar, Unbound
 from ..state.value_ranges import bind_num, integer_num
 from .integer_arithmetic import require_no_overflow
 from .lower_expressions import compare_numbers
+from .power_operator import ROOTS, power_by_root
 from .scalar_operands import (
     as_numpy_if_loops_ran,
     convert_operand,
@@ -269,7 +271,7 @@ def float_from_text(text: str, node: ast.Call) -> Num:
     """
     try:
         return constant(float(text))
-    except ValueError:
+    except failures(ValueError):
         return refuse("LOWER_CALL", f"`{source_text(node)}` is not a number", node)
 
 
@@ -305,10 +307,16 @@ def lower_math_call(
     if not op.raises:
         return Num(apply_op(ctx.b, op.name, *operands), weak="f64")
     bound_operands = tuple(ctx.b.bind(e) for e in operands)
-    value = ctx.b.bind(apply_op(ctx.b, op.name, *bound_operands))
+    exponent = bound_operands[-1].value if isinstance(bound_operands[-1], Const) else None
+    if op.name == "pow" and exponent in ROOTS:
+        e = power_by_root(ctx, bound_operands[0], args[0], exponent, node, weak=True)
+    else:
+        e = apply_op(ctx.b, op.name, *bound_operands)
+    value = ctx.b.bind(e)
     note_silent(ctx.b, op.name, bound_operands, value, node)
     # where the function would raise ValueError or OverflowError, the call is replayed
-    require(ctx.b, in_domain(op.name, bound_operands, value), "GUARD_RAISES", node)
+    if op.name != "pow" or exponent != 0.5:  # of which `power_by_root` has required the domain
+        require(ctx.b, in_domain(op.name, bound_operands, value), "GUARD_RAISES", node)
     return Num(value, weak="f64")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,12 +17,16 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS, Op
 
 from ... import ops
+from ...frontend.ast_names import name_bindings
+from ...frontend.ast_walk import walk_nodes
+from ...frontend.core_nodes import source_text
 from ...frontend.defining_modules import is_native, module_of
+from ...frontend.refusal import refuse
 from ...numpy.function_table import METHODS, function_row
 
 __all__ = [
     "COMPARISONS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS",
-    "library_of",
+    "library_of", "refuse_library", "refuse_library_behind",
 ]
 
 
@@ -119,3 +123,35 @@ def library_of(function: object) -> str | None:
     if row is not None and row.library:
         return row.library
     return _MODULES.get(module_of(function))
+
+
+def refuse_library(call: ast.Call, library: str, help: str | None = None) -> NoReturn:
+    """Refuses `call`, which that library computes; without `help`, with that of the code."""
+    message = f"`{source_text(call.func)}` is {library}'s to compute and stays a NumPy call"
+    refuse("LOWER_LIBRARY", message, call, help=help)
+
+
+def refuse_library_behind(
+    e: ast.expr, loop: ast.AST, resolve: Callable[[ast.expr], object | None]
+) -> None:
+    """Refuses the first call of a library's function, if there is one, on which the value of `e`
+    depends by the names that `loop` binds. `resolve` gives the object of a global name.
+
+        K = P @ np.linalg.inv(S)
+        x = x + K @ r              # of `x`: np.linalg.inv(S)
+    """
+    values: dict[str, list[ast.expr]] = {}
+    for n in walk_nodes(loop):
+        for to, value in name_bindings(n):
+            values.setdefault(to.id, []).append(value)
+    rest: list[ast.expr] = [e]
+    while rest:
+        nodes = [*walk_nodes(rest.pop(0))]
+        for n in nodes:
+            if isinstance(n, ast.Call) and (library := library_of(resolve(n.func))):
+                refuse_library(n, library, help=_HELP_IN_LOOPS)
+        names = [n.id for n in nodes if isinstance(n, ast.Name)]
+        rest += [value for name in names for value in values.pop(name, [])]
+
+
+_HELP_IN_LOOPS = "call it outside of the loop, or write what it computes as loops"

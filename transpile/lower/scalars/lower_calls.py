@@ -39,6 +39,7 @@ from ...frontend.defining_modules import is_builtin, is_native, is_numpy_functio
 from ...frontend.macros.macro_index import is_declared_callee
 from ...frontend.name_resolution import as_callee
 from ...frontend.refusal import refuse, refuse_missing_attribute
+from ...numpy.function_table import function_row
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast, fits_dtype
 from ...types.value_types import ELEMENTS, Constant, GeneratorType, Opaque
@@ -87,6 +88,7 @@ from .callable_ops import (
     OPS_FUNCTIONS,
     UFUNCS,
     library_of,
+    refuse_library,
 )
 from .lower_expressions import compare_numbers
 from .scalar_arithmetic import binary_operation
@@ -101,7 +103,10 @@ from .scalar_operands import (
 )
 from .tagged_unions import for_each_case
 
-__all__ = ["CALLS", "help_for_call", "lower_call", "refuse_library_call", "refuse_missing_method"]
+__all__ = [
+    "CALLS", "help_for_call", "how_uncompiled", "lower_call", "refuse_library_call",
+    "refuse_missing_method",
+]
 
 
 _CACHED = type(functools.cache(int))
@@ -125,6 +130,15 @@ def help_for_call(function: object) -> str | None:
     if function is print:
         return _HELP_FOR_PRINT
     return HELP_FOR_NUMPY if is_numpy_function(function) else None
+
+
+def how_uncompiled(function: object) -> str:
+    """Why a call of `function` is not compiled, as the end of a sentence: one of NumPy's functions
+    that are compiled has an argument for which there is no rule, such as ``mode="empty"``.
+    """
+    if function_row(function) is not None:
+        return "is not compiled with these arguments"
+    return "is not a function that can be compiled"
 
 
 def _refuse_without_rule(ctx: Lowering, node: ast.Call, function: object) -> NoReturn:
@@ -153,7 +167,7 @@ def _refuse_without_rule(ctx: Lowering, node: ast.Call, function: object) -> NoR
     if function in _COMPILED_OTHERWISE:
         message = f"`{source_text(node.func)}` is not compiled with these arguments"
         refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)
-    message = f"`{source_text(node.func)}` is not a function that can be compiled"
+    message = f"`{source_text(node.func)}` {how_uncompiled(function)}"
     refuse("LOWER_CALL", message, node, help=help_for_call(function))
 
 
@@ -330,7 +344,7 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
     random numbers, from which compiled code draws.
     """
     library = library_of(function)
-    if any(function is maker for maker in _GENERATOR_MAKERS):
+    if any(function is maker for maker, _ in GENERATOR_MAKERS):
         message = f"`{source_text(node.func)}` makes a generator, and stays a Python call"
         refuse("LOWER_LIBRARY", message, node)
     if (
@@ -340,11 +354,16 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
     ):
         library = "NumPy" if lower_array(ctx, node.func.value) is not None else None
     if library is not None:
-        message = f"`{source_text(node.func)}` is {library}'s to compute and stays a NumPy call"
-        refuse("LOWER_LIBRARY", message, node)
+        refuse_library(node, library)
 
 
-_GENERATOR_MAKERS = np.random.default_rng, np.random.Generator, np.random.RandomState, Random
+GENERATOR_MAKERS: tuple[tuple[Callable[..., object], str], ...] = (
+    (np.random.default_rng, "pcg"), (np.random.Generator, "pcg"),
+    (np.random.RandomState, "legacy"), (Random, "python"),
+)
+"""What makes generators of random numbers, and the family of these (`generator_state`). Making one
+stays a Python call, but what draws from it is compiled.
+"""
 
 
 def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: type) -> Num:
@@ -379,9 +398,11 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     (x,) = require_argument_count(args, 1, node)
     if DTYPES[x.dtype].kind == "f" or x.boxed:
         kind = "a float" if not x.boxed else "an array without axes"
-        message = f"a key is {kind} here, and dicts and sets are compiled with keys that are ints"
+        key = node.args[0]
+        message = (f"`{source_text(key)}`, a key or a part of one, is {kind} here, and dicts and "
+                   "sets are compiled with keys that are ints")
         help = "use ints, or tuples of ints, as keys, such as by `int` or `round`"
-        refuse("LOWER_TYPE", message, node, help=help)
+        refuse("LOWER_TYPE", message, key if hasattr(key, "lineno") else node, help=help)
     return lower_int(ctx, args, node)
 
 

@@ -46,9 +46,10 @@ from ..state.node_dispatch import (
     refuse_expression,
     refuse_number,
 )
-from ..state.outer_names import resolve_guarded
+from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.path_conditions import used_only_where
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
+from .callable_ops import refuse_library_behind
 from .dual_semantics import in_both_semantics
 from .scalar_arithmetic import (
     BINARY,
@@ -136,7 +137,8 @@ def _refuse_matrix_product(ctx: Lowering, node: ast.BinOp) -> NoReturn:
         ranks.append(array.rank)
     message = f"`{source_text(node)}` is a matrix product that is not compiled for these arrays"
     help = "write it as loops over the elements"
-    if ctx.b.path.frames and max(ranks) <= 2:
+    if (frames := ctx.b.path.frames) and max(ranks) <= 2:
+        refuse_library_behind(node, frames[0].node, partial(resolve_object, ctx))
         message = f"what `{source_text(node)}` multiplies in later iterations is not known"
         help = HELP_FOR_OPERANDS
     refuse("LOWER_UNSUPPORTED", message, node, help=help)

@@ -34,7 +34,7 @@ from ..state.path_conditions import apply_op
 from ..state.value_ranges import bind_num, integer_num, linear_form, min_value
 from .scalar_operands import convert_operand, scalar_result_type, with_result_type
 
-__all__ = ["Multiply", "power_operation"]
+__all__ = ["ROOTS", "Multiply", "power_by_root", "power_operation"]
 
 _MAX_SQUARING_EXPONENT = 64
 """The largest constant exponent for which an integer power is lowered to products."""
@@ -45,7 +45,8 @@ _POWER_BITS = 60
 Multiply: TypeAlias = "Callable[[Num, Num], Num]"
 """A function that lowers the product of two numbers."""
 
-_ROOTS = (0.5, -0.5, 1.5)
+ROOTS = (0.5, -0.5, 1.5)
+"""The exponents of powers that are lowered to square roots."""
 _POWER_IS_SQRT = bool(np.signbit(np.power(-0.0, 0.5)))
 """Whether this version's ``np.power(x, 0.5)`` is ``np.sqrt(x)``, also for -0.0 and -inf."""
 
@@ -88,12 +89,11 @@ def power_operation(
         convert_operand(ctx.b, x, ty.dtype, node),
         convert_operand(ctx.b, y, ty.dtype, node),
     )
-    if exponent in _ROOTS:
+    if exponent in ROOTS:
         if ufunc and exponent == 0.5 and _POWER_IS_SQRT:
             value = apply_op(ctx.b, "sqrt", a)
         else:
-            ctx.b.rounds_otherwise = True
-            value = _power_by_root(ctx, a, x, ty, exponent, node)
+            value = power_by_root(ctx, a, x, exponent, node, weak=bool(ty.weak))
     else:
         a, c = ctx.b.bind(a, "base"), ctx.b.bind(c, "exponent")
         if not ty.weak and not spelled.of_scalars:
@@ -104,7 +104,7 @@ def power_operation(
         return with_result_type(value, ty, x, y)
     value = ctx.b.bind(value)
     note_silent(ctx.b, "pow", (a, c), value, node)
-    if exponent != 0.5:  # of which `_power_by_root` has required the domain of the square root
+    if exponent != 0.5:  # of which `power_by_root` has required the domain of the square root
         require(ctx.b, in_domain("pow", (a, c), value), "GUARD_RAISES", node)
     return with_result_type(value, ty, x, y)
 
@@ -136,17 +136,18 @@ def _is_other(x: Expr, value: float) -> Expr:
     return Call("ne", (x, Const(value, x.dtype)), "bool")
 
 
-def _power_by_root(
-    ctx: Lowering, x: Expr, n: Num, ty: ScalarType, exponent: Any, node: ast.AST
+def power_by_root(
+    ctx: Lowering, x: Expr, n: Num, exponent: Any, node: ast.AST, *, weak: bool
 ) -> Expr:
-    """``x ** exponent`` for 0.5, 1.5 or -0.5, by the square root: within 0.5 ULP, or 1.5 ULP with
-    the product or quotient. `x` is the operand `n` converted to the float type `ty`.
+    """``x ** exponent`` for one of `ROOTS`, by the square root: within 0.5 ULP, or 1.5 ULP with
+    the product or quotient. `x` is the operand `n` converted to a float type; ``weak``: Python's.
 
     A power of -0.0 or -inf is that of 0.0 or inf, so these are replaced first. A power of a
     negative Python float is complex: it is required that there is none.
     """
+    ctx.b.rounds_otherwise = True
     x = ctx.b.bind(x, "base")
-    if ty.weak:
+    if weak:
         require(ctx.b, in_domain("sqrt", (x,), x), "GUARD_RAISES", node)
     elif DTYPES[n.dtype].kind == "f":
         infinite = Call("eq", (x, Const(-math.inf, x.dtype)), "bool")

@@ -92,7 +92,9 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
         help = f"NumPy raises OverflowError: widen the {to.numpy} first, as by `int(…)`"
         refuse("LOWER_TYPE", message, node, help=help)
     e = b.bind(n.ir)
-    not_above = TRUE if to.high > INT64[1] else Call("le", (e, index_const(to.high)), "bool")
+    unsigned = e.dtype == "u64"
+    top = (e, Const(to.high, "u64")) if unsigned else (cast(e, "i64"), index_const(to.high))
+    not_above = TRUE if to.high > INT64[1] else Call("le", top, "bool")
     e = cast(e, "i64")
     not_below = Call("ge", (e, index_const(to.low)), "bool")
     require(b, bool_op("and", not_below, not_above), "GUARD_INT_RANGE", node)

@@ -294,6 +294,8 @@ class CarriedUnion:
             cases.append(UnionCase(value, when))
         return {self.name: UnionValue(tuple(cases))}
 
+    gather_after_loop = gather
+
     def _value(self, kind: CaseType) -> str:
         """The accumulator for the value of the type `kind`, a number."""
         return union_value_name(self.name, _type_suffix(kind))

@@ -230,9 +230,10 @@ def note_warning(
       expanded (`is_operation_part`).
 
     An operation whose value may be unused (`path.used_where`) is recorded as silent, too: the
-    kernel computes it even where Python does not, so its flag alone proves no warning.
+    kernel computes it even where Python does not, so its flag alone proves no warning. So is an
+    underflow in a loop, where `if_convert` may compute both sides of a branch.
     """
-    if b.path.used_where is not None:
+    if b.path.used_where is not None or (status == "under" and b.path.frames):
         b.warnings.silent.append(SilentException(status))
     span = span_of(node)
     message = f"{_NUMPY_TERM[status]} encountered in {spelled}" if spelled else ""

@@ -162,6 +162,8 @@ class NumberState:
     ``python_constants``: likewise, for variables whose Python scalar is one constant.
     ``zero_trip``: bools that hold where a loop had no iteration. A scalar that is Python's only
     there is required to be NumPy's if the two cannot be compiled (`as_numpy_if_loops_ran`).
+    ``phis``: for the name of a number that an ``if`` merges, and of the flag that tells whether it
+    is a Python scalar, the values at the end of both branches.
     ``upper_bounds``: for an integer expression, another one that is at least as large; the capacity
     of an array is found by it (`capacity_bounds`).
     """
@@ -170,6 +172,7 @@ class NumberState:
     python_values: dict[Expr, Num] = field(default_factory=dict)
     python_constants: dict[Expr, Num] = field(default_factory=dict)
     zero_trip: set[Expr] = field(default_factory=set)
+    phis: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
     upper_bounds: dict[Expr, Expr] = field(default_factory=dict)
 
 
@@ -199,10 +202,14 @@ class BufferState:
     first one has allocated, by the Python name that is bound to them.
     ``overallocated``: arrays whose allocation may be larger than the shape that Python sees.
     ``truncated``: arrays that are cut to their length on the first axis when they are returned.
+    ``zeros``: those of ``fresh`` that are allocated as zeros, each with its lengths, and with the
+    expression that allocates it without a fill.
     ``arrays_of_call``: the arrays that one allocating call of the source has made; there are
     several where the call is lowered more than once.
     ``empty_axis_conditions``: bounds conditions of subscripts into an axis whose length may be 0.
     No clamped subscript is safe there, so the element is loaded inside a branch.
+    ``needed_room``: how many items the buffer of a dynamic list needs, for each place where the
+    list grows, by the list's name; None where that is not known before the kernel.
     ``needs_snapshot``: a whole-array statement may fail after it has written, so the arguments
     that it writes are copied before the call.
     """
@@ -212,8 +219,10 @@ class BufferState:
     of_sibling_branch: dict[str, ArrayRef] = field(default_factory=dict)
     overallocated: set[str] = field(default_factory=set)
     truncated: set[str] = field(default_factory=set)
+    zeros: dict[str, tuple[tuple[Expr, ...], HostExpr]] = field(default_factory=dict)
     arrays_of_call: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
     empty_axis_conditions: set[Expr] = field(default_factory=set)
+    needed_room: dict[str, tuple[Expr | None, ...]] = field(default_factory=dict)
     needs_snapshot: bool = False
 
 
@@ -304,10 +313,11 @@ class IRBuilder:
             ranges.intervals, ranges.deltas, ranges.linear_bounds, ranges.assumed_params,
             self.warnings.sources, self.warnings.silent,
             numbers.accumulators, numbers.python_values, numbers.python_constants,
-            numbers.zero_trip, numbers.upper_bounds, self.complex.non_simple,
+            numbers.zero_trip, numbers.phis, numbers.upper_bounds, self.complex.non_simple,
             self.complex.doubtful, self.complex.surely_complex, buffers.fresh, buffers.reshaped,
             buffers.of_sibling_branch, buffers.overallocated, buffers.truncated,
-            buffers.arrays_of_call, buffers.empty_axis_conditions,
+            buffers.zeros, buffers.arrays_of_call, buffers.empty_axis_conditions,
+            buffers.needed_room,
         )
 
     def snapshot(self) -> BuilderSnapshot:

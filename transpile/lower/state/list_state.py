@@ -123,6 +123,8 @@ class DynamicLists:
     kernel is tried, and called again with a larger one if it was too small.
     ``overflow_slot``: the result slot that reports a capacity that was too small; None: not needed.
     ``arrays``: the kernel's array for each buffer.
+    ``counted``: the lists that are assumed to have a known number of items wherever they grow, so
+    that their capacity is known before the kernel (`dynamic_lists.finish_dynamic_lists`).
     """
 
     widths: Mapping[str, int]
@@ -130,3 +132,4 @@ class DynamicLists:
     tried_capacity: bool = False
     overflow_slot: str | None = None
     arrays: dict[str, str] = field(default_factory=dict)
+    counted: frozenset[str] = frozenset()

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from ...codes.lowering_codes import HELP_FOR_ITERABLES, HELP_FOR_OPERANDS
 from ...diagnostics import Refused, counted
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.core_nodes import ComplexNumber, source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num
@@ -20,8 +21,8 @@ from .lowering_state import Lowering
 from .symbol_values import ArrayRef, RecordArrayRef, Scalar, UnionValue
 
 __all__ = [
-    "lower_array", "lower_block", "lower_scalar", "lower_value", "refuse_expression",
-    "refuse_float", "refuse_iterated_number", "refuse_number",
+    "lower_array", "lower_block", "lower_scalar", "lower_value", "refuse_array_of_number",
+    "refuse_expression", "refuse_float", "refuse_iterated_number", "refuse_number",
 ]
 
 
@@ -71,6 +72,55 @@ def _refuse_array_operation(
         help = "write the exponent as a number: by it NumPy selects among several functions"
     message = f"`{source_text(node)}` of whole arrays is not compiled here"
     refuse("LOWER_UNSUPPORTED", message, node, help=help)
+
+
+def refuse_array_of_number(ctx: Lowering, stmt: ast.Assign | ast.AugAssign) -> None:
+    """Raises Refused if `stmt` makes an array of a name that is a number, and whose loop would so
+    carry both: ``s += x`` or ``s = s + x``.
+    """
+    match stmt:
+        case ast.AugAssign(target=ast.Name(id=name), value=value):
+            pass
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value):
+            if not any(isinstance(n, ast.Name) and n.id == name for n in walk_nodes(value)):
+                return
+        case _:
+            return
+    if not isinstance(ctx.b.env.get(name), Num) or not _is_array(ctx, value):
+        return
+    if isinstance(value, ast.Name) and _is_list(ctx, value) and isinstance(stmt, ast.AugAssign):
+        message = f"`{name}` is a number, and `{value.id}` a list"
+        help = f"loop over the items of `{value.id}`, too, or pass an array with several axes"
+        refuse("LOWER_JOIN", message, stmt, help=help)
+    message = f"`{name}` is a number, and `{source_text(stmt)}` makes an array of it"
+    example = ", such as by `np.zeros`"
+    for n in value, *([value.left, value.right] if isinstance(value, ast.BinOp) else ()):
+        if isinstance(n, ast.Name) and n.id in ctx.arguments and _is_array(ctx, n):
+            example = f": `{name} = {name} + np.zeros_like({n.id})`"  # a name that the user wrote
+    refuse("LOWER_JOIN", message, stmt, help=f"make an array of it before the loop{example}")
+
+
+def _is_array(ctx: Lowering, node: ast.expr) -> bool:
+    """Whether `node` is an array with axes, or an operation with such an operand."""
+    if isinstance(node, ast.BinOp):
+        return _is_array(ctx, node.left) or _is_array(ctx, node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _is_array(ctx, node.operand)
+    array = _array_or_none(ctx, node)
+    return array is not None and array.rank > 0
+
+
+def _is_list(ctx: Lowering, node: ast.expr) -> bool:
+    """Whether `node` is a list, whose items an array holds."""
+    array = _array_or_none(ctx, node)
+    return array is not None and array.kinds[:1] == (list,)
+
+
+def _array_or_none(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
+    """The array that `node` is; None for other values."""
+    with suppress(Refused):
+        return lower_array(ctx, node)
+    return None
 
 
 def refuse_number(
@@ -192,4 +242,13 @@ def refuse_expression(node: ast.expr) -> NoReturn:
     if isinstance(node, ast.List) and not node.elts:
         what = "is an empty list without a name, whose items have no type"
         help = "append to a list with a name; for an array without items write `np.empty(0)`"
+    if isinstance(node, ast.Dict) and any(_is_text(key) for key in node.keys):
+        what = "is a dict with strings as keys"
+        help = "keep each of its values in a name or a list, and make dicts after the loops"
     refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` {what}", node, help=help)
+
+
+def _is_text(key: ast.expr | None) -> bool:
+    """Whether the key of a dict display is a string in the source."""
+    is_text = isinstance(key, ast.Constant) and isinstance(key.value, str)
+    return is_text or isinstance(key, ast.JoinedStr)

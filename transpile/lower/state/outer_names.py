@@ -20,8 +20,8 @@ from ...types.value_types import Constant, ObjectType, WrappedFunction
 from .lowering_state import Lowering
 
 __all__ = [
-    "fresh_array_name", "is_outer_none", "refuse_member", "refuse_unknown_attribute",
-    "resolve_guarded", "resolve_object",
+    "fresh_array_name", "is_outer_none", "of_type_that_is_not_compiled", "refuse_member",
+    "refuse_unknown_attribute", "resolve_guarded", "resolve_object",
 ]
 
 
@@ -79,30 +79,46 @@ def refuse_member(ctx: Lowering, member: ast.expr) -> NoReturn:
 
         len(self.rows)    "`self.rows` is of type list, and only attributes that are numbers or
                            arrays are compiled"
-        t[1]              "`t[1]` is of type str, and no number"
+        t[1]              "`t[1]` is of type str, which is not compiled"
+        d.get             "`d` is of type dict, and only dicts that the function makes are compiled"
         self.step         "`self.step` is a method, which is compiled only where it is called"
     """
+    owner = _owner_type(ctx, member) if isinstance(member, ast.Attribute) else None
+    if owner is not None and owner.kind is dict and isinstance(member, ast.Attribute):
+        of = source_text(member.value)
+        refuse("LOWER_TYPE", of_type_that_is_not_compiled(of, "dict"), member.value)
     text, found = source_text(member), access_path_type(member, ctx.types)
     value = _value_in_class(ctx, member) if found is None else None
     if isinstance(value, (FunctionType, WrappedFunction)):
         message = f"`{text}` is a method, which is compiled only where it is called"
         refuse("LOWER_TYPE", message, member, help="call it where its result is needed")
-    if found is None and value is None and isinstance(member, ast.Attribute):
-        owner = _owner_type(ctx, member)
-        if owner is not None and not owner.is_tuple and owner.kind is not dict:
-            refuse_unknown_attribute(owner, member)
+    is_unknown = found is None and value is None and isinstance(member, ast.Attribute)
+    if is_unknown and owner is not None and not owner.is_tuple:
+        assert isinstance(member, ast.Attribute)
+        refuse_unknown_attribute(owner, member)
     kind = "" if value is None else type(value).__name__
     if found is not None:
         kind = found.kind.__name__ if isinstance(found, Constant) else str(found)
     is_of_type = f"is of type {kind}" if kind else "is not known to be an array"
     help = _HELP_FOR_MEMBER.get(kind)
-    message = f"`{text}` {is_of_type}, and no number"
-    if isinstance(member, ast.Attribute):
-        rule = "only attributes that are numbers or arrays are compiled"
+    message = of_type_that_is_not_compiled(text, kind) if kind else f"`{text}` {is_of_type}"
+    if isinstance(member, ast.Attribute) and kind not in _MADE_HERE:
+        rule = "only attributes that are numbers, arrays or lists of numbers are compiled"
         message = f"`{text}` {is_of_type}, and {rule}"
     elif help == _HELP_FOR_LIST:
         help = _HELP_FOR_FUNCTION
     refuse("LOWER_TYPE", message, member, help=help and help.format(text))
+
+
+_MADE_HERE = {"dict": "dicts", "set": "sets"}
+
+
+def of_type_that_is_not_compiled(text: str, kind: str) -> str:
+    """The message for `text`, an expression of the source, whose value is of the type `kind`."""
+    if kind in _MADE_HERE:
+        made = f"only {_MADE_HERE[kind]} that the function makes"
+        return f"`{text}` is of type {kind}, and {made} are compiled"
+    return f"`{text}` is of type {kind}, which is not compiled"
 
 
 _HELP_FOR_FUNCTION = "pass `{}` as a parameter of its own"

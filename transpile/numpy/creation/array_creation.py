@@ -23,6 +23,7 @@ from ...frontend.macros.replay_guards import guarded
 from ...random_numbers import array_draw_of
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import element_at, named_array_view, scalar_overflow_checks, scalar_view
+from ..call_arguments import as_python_int
 from ..function_table import ALLOCATING, function_row, functions_where
 from .allocation_forms import is_allocation_form
 
@@ -155,7 +156,7 @@ def _refill_loop(
 
 def _shape_lengths(function: Any, argument: ast.expr, cx: Context) -> tuple[ast.expr, ...] | None:
     """The lengths that `argument` gives: those of an array for the functions "like", of
-    ``x.shape``, an int, or a display of ints. None where they are not understood.
+    ``x.shape``, an integer, or a display of integers. None where they are not understood.
     """
     if function in _LIKE:
         is_array = isinstance(argument, ast.Name) and cx.fact(argument).array
@@ -163,8 +164,9 @@ def _shape_lengths(function: Any, argument: ast.expr, cx: Context) -> tuple[ast.
     match argument:
         case ast.Attribute(value=array, attr="shape") if cx.fact(array).rank:
             return named_array_view(array, cx).shape if isinstance(array, ast.Name) else None
-    lengths = argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
-    return tuple(lengths) if lengths and all(cx.fact(n).is_int for n in lengths) else None
+    given = argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
+    lengths = tuple(n for e in given if (n := as_python_int(e, cx)) is not None)
+    return lengths if lengths and len(lengths) == len(given) else None
 
 
 @fires_on(ast.Call, calls=[BOUND, METHOD])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...analysis.type_facts import UNKNOWN_ORDER
-from ...frontend.ast_walk import integer_constant, same_tree, subscript_items
+from ...frontend.ast_walk import integer_constant, is_none, same_tree, subscript_items
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.firing_conditions import joins_by_subscript
 from ...frontend.macros.macro_context import Context, add_ints
@@ -119,23 +119,29 @@ def _with_arrays_for_lists(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Call(func=func, args=[a, b, *rest]) if numpy_function_name(func, cx) == "append":
-            if (arrays := _parts_as_arrays([a, b], "append", cx)) is None:
+            axis = [*rest, *(k.value for k in node.keywords if k.arg == "axis")]
+            takes_numbers = all(map(is_none, axis))  # along an axis, a number has too few
+            if (arrays := _parts_as_arrays([a, b], takes_numbers, cx)) is None:
                 return None
             return copy_location(ast.Call(func, [*arrays, *rest], node.keywords), node)
         case ast.Call(func=func, args=[ast.Tuple(elts=parts) | ast.List(elts=parts), *rest]) if (
             (name := numpy_function_name(func, cx)) != "array"
         ):
-            if (arrays := _parts_as_arrays(parts, name, cx)) is None:
+            if (arrays := _parts_as_arrays(parts, name == "hstack", cx)) is None:
                 return None
             display = copy_location(ast.Tuple(arrays, ast.Load()), node.args[0])
             return copy_location(ast.Call(func, [display, *rest], node.keywords), node)
     return None
 
 
-def _parts_as_arrays(parts: list[ast.expr], name: str, cx: Context) -> list[ast.expr] | None:
-    """`parts` of a call of ``np.name``, lists and tuples as arrays; None if that changes none."""
+def _parts_as_arrays(
+    parts: list[ast.expr], takes_numbers: bool, cx: Context
+) -> list[ast.expr] | None:
+    """`parts` of a call, lists and tuples as arrays, with ``takes_numbers`` also numbers; None if
+    that changes none.
+    """
     arrays = [literal_as_array(part, cx) for part in parts]
-    if name in ("hstack", "append"):
+    if takes_numbers:
         arrays = [
             cx.expr("NP.full(1, V)", NP=cx.numpy, V=e) if _is_number(e, cx) else e for e in arrays
         ]

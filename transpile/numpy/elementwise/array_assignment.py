@@ -26,7 +26,7 @@ from ...analysis.alias_analysis import NEW_ARRAY, owners_may_alias
 from ...analysis.expression_facts import operator_fact
 from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import integer_constant, subscript_items, tree_key
+from ...frontend.ast_walk import integer_constant, subscript_items, tree_key, walk_nodes
 from ...frontend.core_nodes import copy_location, mark_operation_part
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
@@ -197,7 +197,7 @@ def _assign_new_array(
         order = "F" if ty.unit == 0 else "C" if ty.unit == ty.rank - 1 else UNKNOWN_ORDER
     if ty.rank > 1 and order == UNKNOWN_ORDER:
         return None
-    reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+    reads = {n.id for n in walk_nodes(value) if isinstance(n, ast.Name)}
     target_name = cx.fresh("a") if name in reads else name
     in_f = ty.rank > 1 and order == "F"
     any_unit_length = not in_f and not (ty.rank > 1 and may_sort_unit_axes(value, cx))
@@ -456,7 +456,7 @@ def _reads_other_elements(stored: View, values: View, target: ast.expr, cx: Cont
     probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(stored.shape))]
     place = tree_key(stored.at(probe))
     value = values.at(probe[len(probe) - len(values.shape) :])
-    for n in ast.walk(value):
+    for n in walk_nodes(value):
         match n:
             case ast.Subscript(value=array) if scatters or tree_key(n) != place:
                 read_owner = cx.fact(array).owner

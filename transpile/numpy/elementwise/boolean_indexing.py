@@ -18,7 +18,7 @@ import numpy as np
 
 from ...analysis.expression_facts import operator_fact
 from ...analysis.type_facts import UNIT_LENGTH
-from ...frontend.ast_walk import integer_constant, same_tree, subscript_items, tree_key
+from ...frontend.ast_walk import integer_constant, same_tree, subscript_items, tree_key, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.firing_conditions import (
@@ -361,7 +361,7 @@ def _may_broadcast(value: ast.expr, mask: ast.expr, cx: Context) -> bool:
 
         x[m] * y[m]       of shapes (4, 5) and (4, 1): True, as x * y stretches y
     """
-    subscripts = (n for n in ast.walk(value) if isinstance(n, ast.Subscript))
+    subscripts = (n for n in walk_nodes(value) if isinstance(n, ast.Subscript))
     arrays = [n.value for n in subscripts if same_tree(n.slice, mask)]
     shapes = (cx.fact(a).shape or (None,) * (cx.fact(a).rank or 0) for a in arrays)
     unit_axes = {tuple(n == UNIT_LENGTH for n in shape) for shape in shapes}
@@ -379,7 +379,7 @@ def _with_operands(e: ast.expr, replacements: dict[int, ast.expr]) -> ast.expr:
         case ast.Call(func=func, args=args):
             new = ast.Call(func, [replacements[id(a)] for a in args], [])
         case _:
-            raise AssertionError(ast.dump(e))
+            raise AssertionError(ast.unparse(e))
     return copy_location(new, e)
 
 

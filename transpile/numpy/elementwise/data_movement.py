@@ -21,7 +21,12 @@ from ...frontend.macros.replay_guards import unique_nodes
 from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr
 from ..array_views import View, is_unit_length, scalar_view, view_of
-from ..call_arguments import BoundArguments, bind_arguments, representable_constant
+from ..call_arguments import (
+    BoundArguments,
+    as_python_int,
+    bind_arguments,
+    representable_constant,
+)
 from ..function_table import expansion_rule, signatures
 
 __all__ = [
@@ -233,8 +238,8 @@ def _with_axis(
 
 def roll_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
     """``np.roll(a, shift, axis)`` along one axis, by an int."""
-    axis, shift = movement_axis(bound, cx), bound.get("shift")
-    if axis is None or shift is None or not cx.fact(shift).is_int:
+    axis, shift = movement_axis(bound, cx), as_python_int(bound.get("shift"), cx)
+    if axis is None or shift is None:
         return None
     if source is None:
         return NO_VIEW
@@ -261,13 +266,14 @@ def repeat_rule(bound: BoundArguments, cx: Context, source: View | None) -> View
 
 
 def tile_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
-    """``np.tile(a, reps)`` for an int or a tuple of ints; negative ones count as 0. Where `reps` is
-    longer than the rank of `a`, new axes come first.
+    """``np.tile(a, reps)`` for an int or a tuple of ints; NumPy raises for negative ones. Where
+    `reps` is longer than the rank of `a`, new axes come first.
     """
     reps = bound.get("reps")
-    repetitions = reps.elts if isinstance(reps, (ast.Tuple, ast.List)) else [reps]
+    given = reps.elts if isinstance(reps, (ast.Tuple, ast.List)) else [reps]
+    repetitions = [as_python_int(r, cx) for r in given]
     rank = cx.fact(bound["a"]).rank or 0
-    if not all(r is not None and cx.fact(r).is_int for r in repetitions):
+    if None in repetitions:
         return None
     if source is None:
         return NO_VIEW
@@ -276,8 +282,8 @@ def tile_rule(bound: BoundArguments, cx: Context, source: View | None) -> View |
     more = len(times) - rank
     padded_shape = (ast.Constant(1),) * more + source.shape
     shape = tuple(
-        n if is_unit_length(k) else cx.expr("max(K, 0)", K=k) if is_unit_length(n) else
-        cx.expr("N * max(K, 0)", N=n, K=k) for n, k in zip(padded_shape, times, strict=True)
+        n if is_unit_length(k) else k if is_unit_length(n) else cx.expr("N * K", N=n, K=k)
+        for n, k in zip(padded_shape, times, strict=True)
     )
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
@@ -285,7 +291,8 @@ def tile_rule(bound: BoundArguments, cx: Context, source: View | None) -> View |
         return source.at([i if is_unit_length(k) else ast.Constant(0) if is_unit_length(n) else
                       cx.expr("I % N", I=i, N=n) for i, n, k in places])
 
-    return View(shape, at, source.checks)
+    negative = [cx.expr("K < 0", K=k) for k in times if not isinstance(k, ast.Constant)]
+    return View(shape, at, (*source.checks, *negative))
 
 
 def _triangle(below: bool) -> MovementRule:

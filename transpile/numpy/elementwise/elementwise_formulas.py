@@ -20,7 +20,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record, replace
 
-from ...frontend.ast_walk import integer_constant, same_tree
+from ...frontend.ast_walk import integer_constant, same_tree, walk_nodes
 from ...frontend.core_nodes import location_node
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, expression_from
@@ -473,7 +473,7 @@ def formula_view(e: ast.expr, cx: Context) -> View | None:
     if formula is None or formula.text is None or result is None:
         return None
     text, operands, dtype = formula.text, formula.operands, dtype_expr(result.dtype, cx)
-    used = [n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)]
+    used = [n.id for n in walk_nodes(ast.parse(text)) if isinstance(n, ast.Name)]
     pairs = enumerate(zip(_HOLES, operands, strict=False))
     repeated = {k for k, (hole, x) in pairs if used.count(hole) > 1 and _is_computed(x)}
     views = operands_by_index(operands, cx, repeated | operands_to_materialize(operands, cx))
@@ -527,7 +527,7 @@ def scalar_formula(node: ast.AST, cx: Context) -> ast.expr | None:
     if formula is None or any(cx.fact(e).rank != 0 for e in formula.operands):
         return None
     text = formula.text or "A"
-    uses = [n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)]
+    uses = [n.id for n in walk_nodes(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)]
     holes = {
         hole: e if isinstance(e, (ast.Name, ast.Constant)) or uses.count(hole) == 1 else
         bind_fresh(e, "a", cx) for hole, e in zip("ABCD", formula.operands, strict=False)

@@ -2,13 +2,15 @@
 
 `elementwise_view` is the view rule for operators, comparisons and ufunc calls (``x * 2.0 + y`` at
 i is ``np.add(np.multiply(x[i], 2.0), y[i])``), and, through the modules that it calls, for
-formulas, data movement, arange, linspace and reshaped vectors. `is_elementwise` tells whether an
+formulas, data movement, arange, linspace and reshaped arrays. `is_elementwise` tells whether an
 expression makes a new array that a loop nest can fill; `array_assignment` asks it.
 """
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import accumulate, combinations, pairwise
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from ... import ops
 from ...analysis.alias_analysis import NEW_ARRAY
 from ...analysis.expression_facts import unpacked_lengths
 from ...analysis.shape_rules import reshaping
-from ...frontend.ast_walk import integer_constant
+from ...frontend.ast_walk import integer_constant, subscript_items, tree_key
 from ...frontend.core_nodes import copy_location, location_node
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
@@ -55,68 +57,143 @@ _OPERATION_NODES = ast.BinOp, ast.UnaryOp, ast.Compare
 
 
 def is_reshaped_expression(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is ``v.reshape(…)`` of a vector that is computed there, so that the result is no
+    """Whether `e` is ``v.reshape(…)`` of an array that is computed there, so that the result is no
     view of an array of the program.
     """
     call = _reshape_call(e, cx)
-    if call is None or isinstance(call[0], ast.Name):
+    if call is None or isinstance(call[0], ast.Name) or _split_axes(*call, cx) is None:
         return False
     return isinstance(call[0], _OPERATION_NODES) or cx.fact(call[0]).owner == NEW_ARRAY
 
 
 def _reshape_call(e: ast.expr, cx: Context) -> tuple[ast.expr, Sequence[ast.expr]] | None:
-    """The vector and the new lengths of a reshape call, of method or function; None for other
-    expressions, for other arrays than vectors, and for lengths that are not surely ints.
+    """The array and the new lengths of a reshape call, of method or function. None for other
+    expressions, for a name of an array of several axes (`lower_reshape` has these), and for lengths
+    that are not surely ints.
     """
     match e:
         case ast.Call(func=func):
             call = reshaping(e, cx.resolve(func))
         case _:
             return None
-    if call is None or cx.fact(call[0]).array is None or cx.fact(call[0]).rank != 1:
+    if call is None or cx.fact(call[0]).array is None:
+        return None
+    if cx.fact(call[0]).rank != 1 and isinstance(call[0], ast.Name):
         return None
     lengths = unpacked_lengths(cx.facts, call[1])
     return (call[0], lengths) if all(cx.fact(n).is_int for n in lengths) else None
 
 
 def reshaped_view(e: ast.expr, cx: Context) -> View | None:
-    """The view of a reshaped vector: the element at subscripts is that at their position in C
-    order. Checks that the numbers of elements agree and no length is negative (with a -1 among
-    them, none may be 0). None where `e` is no such call (`_reshape_call`).
+    """The view of a reshaped array whose axes are split: of a vector, or of an array each of whose
+    axes becomes one or several (`_split_axes`)::
+
+        x[:h * s, :w * s].reshape(h, s, w, s)   →   shape (h, s, w, s),
+                                                    at(i, j, k, l) = x[i * s + j, k * s + l]
+
+    The element at subscripts is that at their position in C order. Checks that the numbers of
+    elements of each axis agree and no length is negative (with a -1 among them, none may be 0).
+    None where `e` is no such call (`_reshape_call`).
     """
     call = _reshape_call(e, cx)
-    vector = view_of(call[0], cx) if call else None
-    if call is None or vector is None:
+    groups = _split_axes(*call, cx) if call else None
+    source = view_of(call[0], cx) if call and groups else None
+    if call is None or groups is None or source is None:
         return None
-    total = vector.shape[0]
-    lengths = list(call[1])
-    if not lengths:
-        return vector
-    checks, shape = [*vector.checks], _reshape_lengths(lengths, total, cx)
-    if shape is None:
-        return None
-    if len(shape) > 1 or integer_constant(lengths[0]) != -1:
-        checks.append(cx.expr("A != B", A=product_of(shape, cx), B=total))
-    is_inferred = [integer_constant(n, None) == -1 for n in lengths]
+    if not call[1]:
+        return source
+    checks, shape = [*source.checks], list[ast.expr]()
+    for lengths, total in zip(groups, source.shape, strict=True):
+        parts = _reshape_lengths(lengths, total, cx)
+        shape += parts
+        if len(parts) > 1 or integer_constant(lengths[0]) != -1:
+            checks.append(cx.expr("A != B", A=product_of(parts, cx), B=total))
+    is_inferred = [integer_constant(n, None) == -1 for n in call[1]]
     invalid = "N < 1" if any(is_inferred) else "N < 0"
     explicit = [n for n, inferred in zip(shape, is_inferred, strict=True) if not inferred]
     checks += [cx.expr(invalid, N=n) for n in explicit if (integer_constant(n, None) or 0) < 1]
+    sizes = [*map(len, groups)]
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        return vector.at([row_major_index(index, shape, cx)])
+        parts = zip(_grouped(index, sizes), _grouped(shape, sizes), strict=True)
+        return source.at([row_major_index(i, n, cx) for i, n in parts])
 
-    return View(tuple(shape), at, tuple(checks))
+    return View(tuple(shape), at, tuple(checks), source.order if len(groups) > 1 else "C")
+
+
+def _split_axes(
+    array: ast.expr, lengths: Sequence[ast.expr], cx: Context
+) -> list[Sequence[ast.expr]] | None:
+    """`lengths`, of a reshape of `array`, in groups: those that each axis of `array` is split into.
+    A -1 stands for what is missing in its group. The groups are a guess, which the checks of
+    `reshaped_view` compare with the lengths at run time. None where there are fewer lengths than
+    axes, or two are -1.
+
+    That split is taken in which most axes have the product of their lengths (`_likely_length`);
+    of several, the one that gives all axes as many, or the first one the most.
+    """
+    rank, count = cx.fact(array).rank or 0, len(lengths)
+    if [integer_constant(n, None) for n in lengths].count(-1) > 1:
+        return None
+    if rank == 1:
+        return [lengths]
+    totals = [_likely_length(array, k, cx) for k in range(rank)]
+    wanted = [None if n is None else _factors([n]) for n in totals]
+
+    def likelihood(sizes: Sequence[int]) -> tuple[int, bool, int]:
+        groups = _grouped(lengths, sizes)
+        fitting = sum(_factors(g) == n for g, n in zip(groups, wanted, strict=True))
+        return fitting, len({*sizes}) == 1, sizes[0]
+
+    cuts = combinations(range(1, count), rank - 1)
+    splits = [[b - a for a, b in pairwise((0, *cut, count))] for cut in cuts]
+    return _grouped(lengths, max(splits, key=likelihood)) if splits else None
+
+
+def _grouped(items: Sequence[ast.expr], sizes: Sequence[int]) -> list[Sequence[ast.expr]]:
+    """`items` in groups of these `sizes`."""
+    return [items[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
+
+
+def _likely_length(array: ast.expr, axis: int, cx: Context) -> ast.expr | None:
+    """The length of an axis if each slice ``:n`` has n elements; None where that is not seen."""
+    match array:
+        case ast.Name():
+            return cx.expr("X.shape[K]", X=array, K=ast.Constant(axis))
+        case ast.Subscript(value=value):
+            items = subscript_items(array)
+            if axis >= len(items):
+                return _likely_length(value, axis, cx)
+            match items[axis]:
+                case ast.Slice(lower=None, upper=None, step=None):
+                    return _likely_length(value, axis, cx)
+                case ast.Slice(lower=None, upper=upper, step=None):
+                    return upper
+    return None
+
+
+def _factors(lengths: Iterable[ast.expr | None]) -> Counter[Hashable]:
+    """How often each factor is in the product of `lengths`, and the product of the constants."""
+    factors, rest, constant = Counter[Hashable](), [*lengths], 1
+    while rest:
+        match rest.pop():
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                rest += [left, right]
+            case ast.Constant(value=int(value)):
+                constant *= value
+            case ast.expr() as n:
+                factors[tree_key(n)] += 1
+    factors[""] = constant
+    return factors
 
 
 def _reshape_lengths(
     lengths: Sequence[ast.expr], total: ast.expr, cx: Context
-) -> list[ast.expr] | None:
-    """`lengths` with -1 replaced by the length that makes `total` elements; None where two lengths
-    are -1. Computed lengths are bound to fresh names.
+) -> list[ast.expr]:
+    """`lengths` with a -1 replaced by the length that makes `total` elements. Computed lengths are
+    bound to fresh names.
     """
     inferred = [k for k, n in enumerate(lengths) if integer_constant(n, None) == -1]
-    if len(inferred) > 1:
-        return None
     atoms = (ast.Constant, ast.Name, ast.UnaryOp)
     shape = [n if isinstance(n, atoms) else bind_fresh(n, "n", cx) for n in lengths]
     if inferred:
@@ -248,7 +325,7 @@ def elementwise_view(e: ast.expr, cx: Context) -> View | None:
       is checked: NumPy raises, even if there are no elements.
     - A copy, ``x.copy()``: the view of `x`.
     - Else the first that applies: a formula (``np.clip``: `formula_view`), data movement
-      (``np.roll``), a reshaped vector.
+      (``np.roll``), a reshaped array.
     """
     operation = _elementwise_operands(e, cx)
     if operation is None:

@@ -141,7 +141,7 @@ def roll_axes_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     if shift is None or rank < 2 or cx.fact(x).array is None:
         return None
     if axis is None:
-        if not cx.fact(shift).is_int:
+        if not cx.fact(shift).is_integer:
             return None
         parts["X"] = bind_operand(x, cx)
         shape = ", ".join(f"X.shape[{k}]" for k in range(rank))
@@ -150,7 +150,8 @@ def roll_axes_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     if not axes:
         return None
     shifts = shift.elts if isinstance(shift, (ast.Tuple, ast.List)) else [shift] * len(axes)
-    if len(shifts) != len(axes) or not all(cx.fact(k).is_int for k in (*shifts, *axes)):
+    are_integers = all(cx.fact(k).is_integer for k in shifts)
+    if len(shifts) != len(axes) or not are_integers or not all(cx.fact(a).is_int for a in axes):
         return None
     for k, a in zip(shifts, axes, strict=True):
         x = cx.expr("NP.roll(X, K, axis=A)", NP=cx.numpy, X=x, K=k, A=a)
@@ -240,8 +241,8 @@ def weighted_average_rule(bound: BoundArguments, cx: Context) -> ast.expr | None
 
 
 def arg_reduction_keepdims_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.argmin(a, axis, keepdims=True)`` and ``argmax`` → the result without that axis, and a
-    new axis of length 1.
+    """``np.argmin(a, axis, keepdims=True)`` and ``argmax`` → the result without that axis, in a
+    shape with an axis of length 1. (A subscript ``None`` would give that axis the stride 0.)
     """
     rank = cx.fact(bound["a"]).rank or 0
     axis = integer_constant(bound.get("axis"), 0 if rank == 1 else None)
@@ -252,7 +253,9 @@ def arg_reduction_keepdims_rule(bound: BoundArguments, cx: Context) -> ast.expr 
     index = bind_fresh(cx.expr(f"NP.{bound.name}(A, axis=K)", **parts), "at", cx)
     if rank == 1:
         return cx.expr("NP.array([A])", NP=cx.numpy, A=index)
-    return cx.expr(f"A[{_axis_subscripts(axis % rank, rank, 'None')}]", A=index)
+    lengths = [f"A.shape[{k}]" for k in range(rank - 1)]
+    lengths.insert(axis % rank, "1")
+    return cx.expr(f"A.reshape({', '.join(lengths)})", A=index)
 
 
 _MAX_QUANTILES = 8

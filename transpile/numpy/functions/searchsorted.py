@@ -2,8 +2,9 @@
 
 In a sorted array every search finds the same index, so that a fast one is used: linear from the
 index of the previous key if that is near, else a branchless bisection. In an unsorted array the
-answer depends on the steps of the search; then the steps of NumPy's ``binsearch`` are repeated.
-Whether the array is sorted is tested at run time (`IS_SORTED_CHECK`).
+answer depends on the steps of the search; then the steps of NumPy's ``binsearch`` are repeated,
+which are others from NumPy 2.5 on (`numpy_searches_by_halves`). Whether the array is sorted, and
+has no NaN, is tested at run time (`IS_SORTED_CHECK`).
 
 A `Search` makes the statements. Its templates have the holes A (the array), N (its length), KEY,
 and LO, HI, MID …; after a search, HI is the index. Also used by `linear_interp` and `histogram`.
@@ -20,6 +21,7 @@ from loopir.lazy_dataclass import record, replace
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part
 from ...frontend.macros.replay_guards import guarded
+from ...types.numpy_probes import numpy_searches_by_halves
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of
 from ..array_views import View, element_at, view_of
@@ -36,9 +38,9 @@ _MAX_LINEAR_STEPS = 8
 _MAX_LINEAR_LENGTH = 16
 """Arrays with fewer elements are always bisected."""
 
-IS_SORTED_CHECK = "0 < N <= 4 * COUNT and NP.all(A[:-1] <= A[1:])"
-"""The run-time test for the fast search. COUNT is the number of keys: for few keys in a long array
-the test would cost more than it saves.
+IS_SORTED_CHECK = "0 < N <= 4 * COUNT and A[0] == A[0] and NP.all(A[:-1] <= A[1:])"
+"""The run-time test for the fast search: sorted, and no NaN. COUNT is the number of keys: for few
+keys in a long array the test would cost more than it saves.
 """
 
 
@@ -82,9 +84,12 @@ class Search:
         """)
 
     def numpys_steps(self) -> list[ast.stmt]:
-        """The steps of NumPy, for arrays that may be unsorted: a bisection of a range that starts
-        or ends at the index of the previous key, LAST.
+        """The steps of NumPy for the next of several keys, for arrays that may be unsorted. Before
+        NumPy 2.5: a bisection of a range that starts or ends at the index of the previous key,
+        LAST.
         """
+        if numpy_searches_by_halves():
+            return self.halved()
         return self.code(f"""
             if {self._less("LAST", "KEY")}:
                 HI = N
@@ -94,6 +99,21 @@ class Search:
             LAST = KEY
             BISECTED
         """, BISECTED=self.bisected())
+
+    def halved(self) -> list[ast.stmt]:
+        """Halves the whole range: its first element is moved, and its length is halved."""
+        return self.code(f"""
+            HI = 0
+            if N > 0:
+                LO = 0
+                M = N
+                while M > 1:
+                    HALF = M >> 1
+                    if {self._less(self._element("LO + HALF"), "KEY")}:
+                        LO = LO + HALF
+                    M = M - HALF
+                HI = LO + 1 if {self._less(self._element("LO"), "KEY")} else LO
+        """)
 
     def in_order(self) -> list[ast.stmt]:
         """The fast search in a sorted array that is not empty: linear from LO, the index of the
@@ -128,7 +148,8 @@ class Search:
     def for_one_key(self, name: str, text: str) -> list[ast.stmt]:
         """Searches the only key, and binds `name` to the value of `text`, an expression of HI."""
         lines = f"LO = 0\nHI = N\nKEY = T(V)\nLINES\nNAME = NP.int64({text})"
-        return self.code(lines, NAME=name, V=self.keys.at(()), LINES=self.bisected())
+        steps = self.halved() if numpy_searches_by_halves() else self.bisected()
+        return self.code(lines, NAME=name, V=self.keys.at(()), LINES=steps)
 
     def in_sorted_copy(self, name: str, text: str) -> list[ast.stmt]:
         """Binds `name` to an array of the values of `text`, an expression of HI, for all keys. The
@@ -237,7 +258,8 @@ def digitize_rule(
     bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.digitize(x, bins)`` → a search for each element, in reversed order where the bins
-    descend. The call is replayed for bins that are not monotonic, for which NumPy raises.
+    descend. The call is replayed for bins that are not monotonic, for which NumPy raises, and for
+    a single bin that is NaN.
     """
     right = constant_flag(bound.get("right"), False)
     if right is None or "bins" not in bound.arguments:
@@ -249,7 +271,10 @@ def digitize_rule(
     not_ascending, not_descending = (
         bind_fresh(cx.expr(t, A=search.array, NP=cx.numpy), "back", cx) for t in texts
     )
-    neither = cx.expr("A and B", A=not_ascending, B=not_descending)
+    neither = cx.expr(
+        "A and B or X.shape[0] == 1 and X[0] != X[0]",  # one NaN is sorted, and never reached
+        A=not_ascending, B=not_descending, X=search.array,
+    )
     checks = [*search.keys.checks, bind_fresh(neither, "mixed", cx)]
     search = replace(
         search, names={**search.names, "BACK": not_ascending},

@@ -41,7 +41,11 @@ def canonical_view(e: ast.expr, cx: Context) -> ast.expr | None:
     method = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and (
         cx.resolve(e.func) is None)
     name = f".{bound.name}" if method and f".{bound.name}" in _SIGNATURES else bound.name
-    replacement: ast.expr | None = expansion_rule("view", name)(bound, cx)
+    outer, cx.at = cx.at, e  # which may be an operand of what is replaced
+    try:
+        replacement: ast.expr | None = expansion_rule("view", name)(bound, cx)
+    finally:
+        cx.at = outer
     return None if replacement is None or same_tree(replacement, e) else replacement
 
 

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...analysis.type_facts import UNKNOWN_ORDER, is_new_axis
-from ...frontend.ast_walk import integer_constant, is_none, same_tree, subscript_items
+from ...frontend.ast_walk import integer_constant, is_none, same_tree, subscript_items, walk_nodes
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_slice, is_replay_guard
@@ -55,7 +55,7 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         # The macro fires again on its own guard: from there on the slice has length 1.
         case ReplayIf(body=[original], orelse=[rewritten]) if same_tree(original, rewritten):
             one = ast.Constant(1)
-            slices = [i for i in ast.walk(rewritten) if isinstance(i, ast.Slice)]
+            slices = [i for i in walk_nodes(rewritten) if isinstance(i, ast.Slice)]
             cx.facts.unit_slices |= {
                 i for i in slices if unit_slice_out_of_bounds(i, one, cx) is not None
             }

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...analysis.tuple_types import items_of_tuple
 from ...frontend.ast_names import bound_names, names_used, rename_names
-from ...frontend.ast_walk import breaks_of_loop, integer_constant, walk_nodes
+from ...frontend.ast_walk import NodeTransformer, breaks_of_loop, integer_constant, walk_nodes
 from ...frontend.iterators.iterables import clamped_length
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
@@ -145,7 +145,7 @@ def _bind_subscripts(
     ]
 
 
-class _ReplaceItems(ast.NodeTransformer):
+class _ReplaceItems(NodeTransformer):
     """``(i, j)[0]`` → ``i``"""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from ...call_plan import field_expression
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import copy_tree
+from ...frontend.ast_walk import NodeTransformer, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...host_nodes import to_ast
 from ...types.type_env import Env
@@ -51,7 +51,7 @@ def split_fields(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         for (array, path), name in names.items()
     ]
     for line in lines:
-        for node in ast.walk(line):
+        for node in walk_nodes(line):
             copy_location(node, tree.body[0])
     renamed.body = [*lines, *renamed.body]
     return renamed
@@ -84,7 +84,7 @@ def _field_names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, _
     of each record array, by which the kernel knows the array's length.
     """
     used_names = names_used(tree)
-    subscripts = (n.slice for n in ast.walk(tree) if isinstance(n, ast.Subscript))
+    subscripts = (n.slice for n in walk_nodes(tree) if isinstance(n, ast.Subscript))
     constant_subscripts = {s.value: None for s in subscripts if isinstance(s, ast.Constant)}
     for array in sorted(used_names):
         ty = env.type(ast.Name(array, ast.Load()))
@@ -107,7 +107,7 @@ def _field_names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, _
 
 def _is_name_bound(name: str, tree: ast.FunctionDef) -> bool:
     """Whether `name` is bound or deleted in the function, or is a parameter of an inner one."""
-    nodes = [n for s in tree.body for n in ast.walk(s)]
+    nodes = [n for s in tree.body for n in walk_nodes(s)]
     return any(
         (isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load))
         or (isinstance(n, ast.arg) and n.arg == name)
@@ -115,7 +115,7 @@ def _is_name_bound(name: str, tree: ast.FunctionDef) -> bool:
     )
 
 
-class _RenameFields(ast.NodeTransformer):
+class _RenameFields(NodeTransformer):
     """Replaces reads of ``r["x"]`` by the field's name, and stores by ``name[:]``."""
 
     def __init__(self, names: _Names) -> None:

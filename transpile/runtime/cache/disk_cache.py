@@ -3,41 +3,42 @@
 The key of an entry (`_cache_key`) is made from the function's code, the call signature and all else
 that shapes the kernel. An entry is a recipe: the kernel interface as data (`recipe_format`) and the
 names of the shared objects; or it is a refusal (`stored_refusals`). The values of global names are
-stored as descriptions (`_description`). An entry is used only if these match the values that the
+stored as descriptions (`description`). An entry is used only if these match the values that the
 names have now; whether it serves a call, `Variant.applies` decides.
 """
 from __future__ import annotations
 
 import functools
 import logging
-import marshal
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loopir.lazy_dataclass import record
+from loopir.process.digests import hexdigest
+from loopir.process.signal_exceptions import failures, suppress_failures
 from targets.abi.load_kernel import load_kernel
 from targets.abi.thread_pool import pool_object
-from targets.build.build_errors import BuildError, failures
+from targets.build.build_errors import BuildError
 from targets.build.object_cache import (
     OBJECT_SUFFIX,
     RECIPE_SUFFIX,
     find_cached,
-    hexdigest,
+    find_cached_prefix,
     publish,
     read_cached,
 )
 from targets.file_kinds import is_folder
 from targets.isa.cpu_features import features
-from targets.isa.target_registry import runnable_targets
+from targets.isa.target_registry import runs_here
 
+from ... import call_plan, host_nodes, result_spec
 from ...call_plan import (
     IdentityGuard,
     KernelInterface,
@@ -46,7 +47,6 @@ from ...call_plan import (
     python_scalar_params,
     strided_params,
 )
-from ...frontend.defining_modules import is_native, module_of, package_of
 from ...host_nodes import (
     HostAttribute,
     HostCall,
@@ -57,14 +57,17 @@ from ...host_nodes import (
     HostName,
 )
 from ...options import Options, chosen_target
+from ...types import value_types
 from ...types.numpy_probes import numpy_fuses_complex_products, numpy_squares_by_products
 from ...types.value_types import ArgType, Function
 from ..compiled_variant import Variant
 from ..kernel_call.stub_functions import Arguments
-from .recipe_format import NotStorable, decoded, encoded
+from .object_descriptions import code_digest, description
+from .recipe_format import NotStorable, add_records, decoded, encoded
 
 if TYPE_CHECKING:
     from targets.abi.load_kernel import LoadedKernel
+    from targets.isa.target_registry import Target
 
     from ...diagnostics import Rejection
     from ...knobs import Knobs
@@ -73,33 +76,28 @@ __all__ = ["find_variant", "store_refusal", "store_variant"]
 
 _log = logging.getLogger(__name__)
 
+add_records(call_plan, host_nodes, result_spec, value_types)
+
 _PACKAGES = ("transpile", "loopir", "targets")
 """The packages of the compiler, whose files are part of each key (`_version`)."""
-
-_OPS_MODULE = "transpile.ops"
-"""The module of transpile whose functions are described by their names (`_description`)."""
 
 _REFUSED = "refused"
 """The first item of an entry that tells why a function is refused."""
 
-_TRUSTED_MODULES = ("builtins", "math", "numpy")
-"""Modules whose objects are identified by their names."""
-
-
 def store_variant(
-    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: Target,
     interface: KernelInterface, entry: LoadedKernel,
 ) -> None:
     """Store a loaded kernel with all that is needed to call it. Nothing is stored if
 
-    - an object that the kernel depends on has no description (`_description`), or a helper whose
+    - an object that the kernel depends on has no description (`description`), or a helper whose
       line a warning names is not reached by names (`_helper_exprs`);
     - calls of the kernel have no trampoline of C;
     - the user has registered macros, which the key of an entry does not tell.
 
     `compile_variant` calls this, unless the options or environment variables forbid it.
     """
-    descriptions = tuple((g.expr, _description(g.value)) for g in interface.identity_guards)
+    descriptions = tuple((g.expr, description(g.value)) for g in interface.identity_guards)
     helpers = _helper_exprs(_name_meanings(function, types, interface), interface)
     is_described = all(description is not None for _, description in descriptions)
     if entry.trampoline is None or not is_described or helpers is None or _has_user_macros():
@@ -115,7 +113,7 @@ def store_variant(
 
 
 def store_refusal(
-    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: Target,
     rejection: Rejection,
 ) -> None:
     """Store that the function is refused, if all that the decision depends on can be described
@@ -160,12 +158,12 @@ def find_variant(
     is_watched = settings.debug or settings.dump or settings.check
     if not options.cache or is_watched or settings.shapes_code or _has_user_macros():
         return None
-    target = chosen_target(options, settings).full_name
-    if target not in (t.full_name for t in runnable_targets()):
+    target = chosen_target(options, settings)
+    if not runs_here(target):
         return None
     try:
-        data = read_cached(_cache_key(function, types, options, target), RECIPE_SUFFIX)
-    except ValueError:  # its code has constants that cannot be marshalled
+        data = _stored_entry(_cache_key(function, types, options, target))
+    except failures(ValueError):  # its code has constants that cannot be marshalled
         return None
     if data is None:
         return None
@@ -175,11 +173,34 @@ def find_variant(
             _raise_again(function, entry_parts[1])
             return None
         recipe = entry_parts
-    except (NotStorable, ValueError) as error:  # such as a class that is not loaded here
+    except failures(NotStorable, ValueError) as error:  # such as a class that is not loaded here
         _log.info("a recipe of %s is not used: %s", function.__qualname__, error)
         return None
     variant = _variant_of_recipe(function, types, recipe)
     return variant if variant is not None and variant.applies(values) else None
+
+
+def _stored_entry(key: str) -> bytes | None:
+    """The entry with that key, or None. Without a C compiler, one for other cache sizes serves."""
+    data = read_cached(key, RECIPE_SUFFIX)
+    if data is None and not _has_compiler():
+        function, _ = key.split("-")
+        if path := find_cached_prefix(f"{function}-", RECIPE_SUFFIX):
+            return read_cached(os.path.basename(path).removesuffix(RECIPE_SUFFIX), RECIPE_SUFFIX)
+    return data
+
+
+def _has_compiler() -> bool:
+    """Whether there is a C compiler; none is run."""
+    from targets.build.c_compiler import NoCompiler, find_compiler
+
+    try:
+        find_compiler()
+    except NoCompiler:
+        return False
+    except BuildError:
+        pass
+    return True
 
 
 def _variant_of_recipe(
@@ -234,9 +255,10 @@ def _raise_again(function: FunctionType, row: tuple[Any, ...]) -> None:
 
 
 def _cache_key(
-    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: Target
 ) -> str:
-    """The key of the entry for this function, call signature and target.
+    """The key of the entry for this function, call signature and target: a digest, and one of the
+    cache sizes for which the target's code is made (`_stored_entry` says why they are apart).
 
     In the key: the function's code object (with its constants and line numbers), the types of the
     arguments, the options, the target, the features of the CPU, ``TRANSPILE_CFLAGS`` and ``CC``,
@@ -253,14 +275,15 @@ def _cache_key(
     )
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
     numpy = np.__version__, numpy_fuses_complex_products(), numpy_squares_by_products()
-    machine = target, sorted(features())
+    machine = target.full_name, sorted(features())
     named = {
-        n: (ty.name, _description(ty.value)) if isinstance(ty, Function) else ty
+        n: (ty.name, description(ty.value)) if isinstance(ty, Function) else ty
         for n, ty in types.items()
     }
     parts = [sorted(named.items()), shaping, machine, flags, sys.version, numpy, _version()]
-    code = marshal.dumps(function.__code__)
-    return hexdigest(repr([*map(str, parts)]).encode() + code)
+    code = code_digest(function.__code__)
+    sizes = hexdigest(repr(target.caches).encode())[:16]
+    return f"{hexdigest(repr([*map(str, parts), code]).encode())}-{sizes}"
 
 
 @functools.cache
@@ -274,9 +297,12 @@ def _version() -> str:
 def _transpile_files() -> tuple[tuple[str, int, int], ...]:
     """Names, sizes and times of transpile's own files, also of the hand-written kernels. In a
     checkout these are beside the packages; `handwritten_kernels.kernels_folder` would tell where,
-    but its module takes long to import.
+    but its module takes long to import. Raises BuildError where they are in an archive.
     """
     roots = [import_module(package).__path__[0] for package in _PACKAGES]
+    if (archived := next((root for root in roots if not is_folder(root)), None)) is not None:
+        message = f"transpile is imported from an archive, {os.path.dirname(archived)}"
+        raise BuildError(message, help="unpack the archive: C headers are read as files")
     beside = os.path.join(os.path.dirname(roots[-1]), "kernels")
     if not is_folder(os.path.join(roots[-1], "kernels")) and is_folder(beside):
         roots.append(beside)
@@ -294,55 +320,6 @@ def _source_files(folder: str) -> Iterator[tuple[str, int, int]]:
                 yield entry.name, stat.st_size, stat.st_mtime_ns
             elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
                 yield from _source_files(entry.path)
-
-
-# -- descriptions of global names
-
-def _description(value: object) -> tuple[Any, ...] | None:
-    """A description that identifies `value` in another process, too; None if there is none.
-
-    Described are: a number, str or None by its value; code by a digest; a tuple by its items; a
-    module, or the namespace of one, by the module's name; a function or type by its name, if it is
-    of `transpile.ops`, or native and of one of `_TRUSTED_MODULES`. The user's functions and objects
-    are not: they may be other ones under the same name.
-    """
-    if type(value) in (int, float, bool, str, type(None)):
-        return "constant", type(value).__name__, repr(value)
-    if type(value) in (CodeType, dict, tuple):
-        return _description_of_part(value)
-    if type(value) is ModuleType:
-        loaded_as = value.__name__
-        return ("module", loaded_as) if sys.modules.get(loaded_as) is value else None
-    if not is_native(value) and type(value) is not FunctionType:
-        return None
-    name, module = getattr(value, "__name__", None), module_of(value)
-    if module == _OPS_MODULE and getattr(sys.modules.get(_OPS_MODULE), str(name), None) is value:
-        return "function", module, name
-    if name is None or not is_native(value):
-        return None
-    home = value if module else type(value)
-    is_trusted = package_of(home) in _TRUSTED_MODULES
-    return (type(value).__name__, module_of(home), name) if is_trusted else None
-
-
-def _description_of_part(value: Any) -> tuple[Any, ...] | None:
-    """A description of the code, the globals or the defaults of an inlined function, as in
-    `_description`.
-    """
-    match value:
-        case CodeType():
-            try:  # this version does not tell which objects are shared with others
-                return "code", hexdigest(marshal.dumps(value, 2))
-            except ValueError:  # it has constants that cannot be marshalled
-                return None
-        case {"__name__": str(name)}:
-            module = sys.modules.get(name)
-            is_module = module is not None and vars(module) is value
-            return ("globals", name) if is_module else None
-        case tuple():
-            items = [*map(_description, value)]
-            return None if None in items else ("tuple", *items)
-    return None
 
 
 @record(frozen=True, slots=True)
@@ -377,7 +354,7 @@ def _helper_exprs(
     for guard in interface.identity_guards:
         match guard.expr:
             case HostCall(HostHelper("type"), (expr,)):
-                with suppress(LookupError, AttributeError, ValueError):
+                with suppress_failures(LookupError, AttributeError, ValueError):
                     reached[id(_value_of(names, expr))] = expr
     exprs = [
         None if source.helper is None else reached.get(id(source.helper))
@@ -391,20 +368,20 @@ def _helper_exprs(
 
 
 def _guard_if_unchanged(
-    names: _NameMeanings, expr: HostExpr, description: tuple[Any, ...]
+    names: _NameMeanings, expr: HostExpr, described: tuple[Any, ...]
 ) -> IdentityGuard | None:
     """A guard that `expr`, such as the global name ``scale``, keeps the value that it has now; None
     if that value is not what it was when the entry was stored, so that the entry is not used.
 
-    An entry cannot store the object itself, so it stores a description (`_description`): of a
+    An entry cannot store the object itself, so it stores a description (`description`): of a
     number its value, of code a digest. (An inlined function of the user's has none: the guards are
     about its code, globals and defaults.) Within a process the guard then compares by identity.
     """
     try:
         value = _value_of(names, expr)
-    except (LookupError, AttributeError, ValueError):
+    except failures(LookupError, AttributeError, ValueError):
         return None
-    return IdentityGuard(expr, value) if _description(value) == description else None
+    return IdentityGuard(expr, value) if description(value) == described else None
 
 
 def _value_of(names: _NameMeanings, expr: HostExpr) -> Any:

@@ -2,19 +2,29 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import importlib
 import linecache
 import sys
 import textwrap
 import zlib
-from collections.abc import Iterator, Mapping
-from types import CellType, CodeType, FunctionType, ModuleType
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
+from loopir.process.signal_exceptions import suppress_failures
+
+from ...diagnostics import Refused, Rejection
 from ...frontend.bytecode_check import nested_codes
+from ...frontend.names_read import global_names, values_read
 from ...frontend.source import read_source
 
-__all__ = ["importable", "function_state", "function_from_state"]
+__all__ = [
+    "function_from_state", "function_state", "function_token", "importable", "reads_data",
+    "with_present_values",
+]
 
 
 def importable(function: FunctionType, bound: object) -> bool:
@@ -37,7 +47,7 @@ def function_state(function: FunctionType, bound: object) -> dict[str, Any]:
     Raises Refused where there is no source.
     """
     namespace = function.__globals__
-    names = {n: namespace[n] for n in _global_names(function.__code__) if n in namespace}
+    names = {n: namespace[n] for n in global_names(function.__code__) if n in namespace}
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     return {
         "text": read_source(function).text,
@@ -64,20 +74,111 @@ def function_from_state(state: Mapping[str, Any]) -> FunctionType:
     return function
 
 
-def _global_names(code: CodeType) -> Iterator[str]:
-    """The global names that a function and its inner functions may look up."""
-    for part in (code, *nested_codes(code)):
-        yield from part.co_names
+def function_token(
+    function: FunctionType, bound: object, seen: Collection[object] = ()
+) -> object:
+    """What `function` does, as data: equal in all processes, for Dask's keys. ``bound`` as in
+    `function_state`; ``seen``: the functions that read this one.
+    """
+    called = dict[str, object]()  # of those that can be imported, the state has the name alone
+    for name, value in values_read(function).items():
+        inner = getattr(value, "__wrapped__", value)
+        if isinstance(inner, FunctionType) and inner not in (*seen, function) and reads_data(inner):
+            called[name] = function_token(inner, value, (*seen, function))
+    try:
+        state: object = function_state(function, bound)
+    except Refused:
+        state = function.__module__, function.__qualname__, function.__code__.co_code
+    return state, called
+
+
+def reads_data(function: FunctionType, seen: Collection[object] = ()) -> bool:
+    """Whether `function`, or one that it reads, reads anything from outside that is no function,
+    class or module, and may have changed when it is called later.
+    """
+    for value in values_read(function).values():
+        inner = getattr(value, "__wrapped__", value)
+        if isinstance(inner, FunctionType):
+            if inner not in seen and reads_data(inner, (*seen, function, inner)):
+                return True
+        elif isinstance(value, ModuleType):
+            if next(_changing_members(function, value), None) is not None:
+                return True
+        elif not isinstance(value, (type, BuiltinFunctionType)) and not callable(value):
+            return True
+    return False
+
+
+def _changing_members(function: FunctionType, module: ModuleType) -> Iterator[str]:
+    """The members of a module of the user's that `function` may read, and that may change, or read
+    what may change.
+    """
+    if module.__name__.partition(".")[0] in (*sys.stdlib_module_names, "numpy"):
+        return
+    for name in dict.fromkeys(global_names(function.__code__)):
+        value = vars(module).get(name)
+        inner = getattr(value, "__wrapped__", value)
+        if isinstance(inner, FunctionType):
+            if reads_data(inner, (function,)):
+                yield name
+        elif value is not None and not isinstance(value, ModuleType) and not callable(value):
+            yield name
+
+
+def with_present_values(function: FunctionType, remade: Callable[[Any, Any], Any]) -> FunctionType:
+    """A copy of `function` that reads the values which names have at present, also when they are
+    bound to others; so do the functions that it reads. ``remade(fused, copy)``: a fused function,
+    with the copy of what it wraps. Raises Refused for values that are members of modules.
+    """
+    copies: dict[object, Any] = {}
+
+    def copy_of(value: Any) -> Any:
+        inner = value if isinstance(value, FunctionType) else getattr(value, "__wrapped__", None)
+        if isinstance(inner, FunctionType) and (inner is value or hasattr(value, "options")):
+            if not reads_data(inner):
+                return value
+            copied = copies.get(inner) or copied_function(inner)
+            return copied if inner is value else remade(value, copied)
+        is_container = isinstance(value, (np.ndarray, list, dict, set))
+        return copy.copy(value) if is_container else value
+
+    def copied_function(f: FunctionType) -> FunctionType:
+        names = {"__name__": f.__module__, "__builtins__": builtins}
+        cells = {n: CellType() for n in f.__code__.co_freevars}
+        copied = FunctionType(f.__code__, names, f.__name__, f.__defaults__, (*cells.values(),))
+        copied.__kwdefaults__, copied.__qualname__ = f.__kwdefaults__, f.__qualname__
+        copies[f] = copied
+        for name, value in values_read(f).items():
+            if isinstance(value, ModuleType) and (
+                member := next(_changing_members(f, value), None)
+            ):
+                message = f"`{name}.{member}` may change before the tasks run"
+                help = f"pass it as an argument, or import it: `from {name} import {member}`"
+                raise Refused(Rejection("LOWER_TYPE", message, help=help))
+            if name in cells:
+                cells[name].cell_contents = copy_of(value)
+            else:
+                names[name] = copy_of(value)
+        return copied
+
+    return copied_function(function)
 
 
 def _pack_value(value: Any) -> tuple[str, Any]:
-    """A value for the pickle; modules by name."""
-    return ("module", value.__name__) if isinstance(value, ModuleType) else ("value", value)
+    """A value for the pickle; modules by name, functions that cannot be imported by source."""
+    if isinstance(value, ModuleType):
+        return "module", value.__name__
+    if isinstance(value, FunctionType) and not importable(value, value):
+        with suppress_failures(Refused):
+            return "function", function_state(value, value)
+    return "value", value
 
 
 def _unpack_value(packed: tuple[str, Any]) -> Any:
     """The value that `_pack_value` packed."""
     kind, value = packed
+    if kind == "function":
+        return function_from_state(value)
     return importlib.import_module(value) if kind == "module" else value
 
 

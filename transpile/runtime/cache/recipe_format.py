@@ -1,8 +1,8 @@
 """Recipe format: a kernel interface as JSON, and back. Reading it runs no code and imports nothing.
 
 Scalars that JSON has stand for themselves; anything else is a list of a tag and its parts. A record
-is ``["KernelParameter", …fields]``, by a closed table of classes; a class or function is named by
-module and qualified name, and must be found under that name in a module that is already loaded.
+is ``["KernelParameter", …fields]``, by a table of classes (`add_records`); a class or function is
+named by module and qualified name, and must be found under that name in a module that is loaded.
 """
 from __future__ import annotations
 
@@ -18,21 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from targets.build.build_errors import failures
+from loopir.process.signal_exceptions import failures
 
-from ... import call_plan, host_nodes, result_spec
-from ...types import value_types
+__all__ = [
+    "NotStorable", "add_records", "decoded", "encoded", "module_names", "row_of", "value_of",
+]
 
-__all__ = ["NotStorable", "decoded", "encoded"]
+_RECORDS: dict[str, Any] = {}
+"""The classes whose objects can be stored, by name (`add_records`)."""
 
-_RECORDS: dict[str, Any] = {
-    name: value
-    for module in (call_plan, host_nodes, result_spec, value_types)
-    for name, value in vars(module).items()
-    if isinstance(value, type) and value.__module__ == module.__name__
-    and hasattr(value, "__dataclass_fields__")
-}
-"""The classes whose objects can be stored, by name."""
+module_names: dict[str, str] = {}
+"""The names of modules here, where they differ from those with which a recipe was made."""
 
 _NAMED = (type, FunctionType, BuiltinFunctionType, MethodDescriptorType, np.ufunc)
 """Kinds of objects that are stored by name."""
@@ -42,15 +38,24 @@ class NotStorable(Exception):
     """A value that this format cannot express, or text that is no recipe of this version."""
 
 
+def add_records(*modules: ModuleType) -> None:
+    """From now on, objects of the dataclasses of these modules can be stored."""
+    for module in modules:
+        for name, value in vars(module).items():
+            is_own = isinstance(value, type) and value.__module__ == module.__name__
+            if is_own and hasattr(value, "__dataclass_fields__"):
+                _RECORDS[name] = value
+
+
 def encoded(value: object) -> bytes:
     """`value` as JSON. Raises NotStorable."""
-    return json.dumps(_encode(value), separators=(",", ":")).encode()
+    return json.dumps(row_of(value), separators=(",", ":")).encode()
 
 
 def decoded(data: bytes) -> Any:
     """The value that `data` describes. Raises NotStorable."""
     try:
-        return _decode(json.loads(data))
+        return value_of(json.loads(data))
     except NotStorable:
         raise
     except failures(Exception) as error:  # any text: short rows, of other types, nested deeply
@@ -60,7 +65,7 @@ def decoded(data: bytes) -> Any:
 # -- value → JSON
 
 
-def _encode(value: Any) -> Any:
+def row_of(value: Any) -> Any:
     """What ``json.dumps`` prints for `value`. Raises NotStorable."""
     match value:
         case None | bool() | str():
@@ -72,40 +77,40 @@ def _encode(value: Any) -> Any:
         case complex() if type(value) is complex:
             return ["complex", value.real.hex(), value.imag.hex()]
         case Enum():
-            return ["enum", _encode(type(value)), value.name]
+            return ["enum", row_of(type(value)), value.name]
         case tuple() | list() | frozenset() if type(value) in (tuple, list, frozenset):
-            return [type(value).__name__, *map(_encode, value)]
+            return [type(value).__name__, *map(row_of, value)]
         case slice():
-            return ["slice", *map(_encode, (value.start, value.stop, value.step))]
+            return ["slice", *map(row_of, (value.start, value.stop, value.step))]
         case itemgetter():
-            return ["itemgetter", *map(_encode, value.__reduce__()[1])]
+            return ["itemgetter", *map(row_of, value.__reduce__()[1])]
         case partial():
-            given = [[name, _encode(x)] for name, x in value.keywords.items()]
-            return ["partial", _encode(value.func), [*map(_encode, value.args)], given]
+            given = [[name, row_of(x)] for name, x in value.keywords.items()]
+            return ["partial", row_of(value.func), [*map(row_of, value.args)], given]
         case np.dtype() | np.generic():
             return _encode_numpy(value)
     if value is Ellipsis:
         return ["..."]
     if _RECORDS.get(type(value).__name__) is type(value):
-        return [type(value).__name__, *(_encode(getattr(value, f.name)) for f in fields(value))]
+        return [type(value).__name__, *(row_of(getattr(value, f.name)) for f in fields(value))]
     if isinstance(value, _NAMED):
         return _encode_named(value)
     raise NotStorable(f"objects of type {type(value).__name__} are not stored")
 
 
 def _encode_numpy(value: np.dtype | np.generic) -> Any:
-    """As `_encode`, for a dtype or a scalar of NumPy."""
+    """As `row_of`, for a dtype or a scalar of NumPy."""
     if isinstance(value, np.dtype):
         row: list[Any] = ["dtype", value.str]
         if value.names is not None:
             parts = [value.fields[name][:2] for name in value.names] if value.fields else []
-            formats = [_encode(part) for part, _ in parts]
+            formats = [row_of(part) for part, _ in parts]
             offsets = [offset for _, offset in parts]
             layout = value.itemsize, value.isalignedstruct
             row = ["record", [*value.names], formats, offsets, *layout]
         elif value.subdtype is not None:
-            row = ["subarray", _encode(value.base), *value.shape]
-        if not _is_same(_decode(row), value):
+            row = ["subarray", row_of(value.base), *value.shape]
+        if not _is_same(value_of(row), value):
             raise NotStorable(f"the dtype {value} is not stored")
         return row
     if value.dtype.hasobject or value.dtype.names is not None:
@@ -119,13 +124,13 @@ def _is_same(made: object, dtype: np.dtype) -> bool:
 
 
 def _encode_named(value: Any) -> Any:
-    """As `_encode`, for a class or function that can be found by its name."""
+    """As `row_of`, for a class or function that can be found by its name."""
     owner = getattr(value, "__objclass__", None)
     name = getattr(value, "__qualname__", value.__name__)
     module = getattr(owner or value, "__module__", None) or "numpy"
     row = [_kind(value), module, name]
     try:
-        found = _decode(row)
+        found = value_of(row)
     except failures(Exception):  # `__getattr__` of a module may raise anything
         found = None
     if found is not value:
@@ -141,7 +146,7 @@ def _kind(value: object) -> str:
 # -- JSON → value
 
 
-def _decode(row: Any) -> Any:
+def value_of(row: Any) -> Any:
     """The value that `row` describes. Raises NotStorable, and other exceptions for other data."""
     if not isinstance(row, list):
         if isinstance(row, float | dict):
@@ -150,7 +155,7 @@ def _decode(row: Any) -> Any:
     tag, *parts = row
     if tag in _RECORDS:
         cls = _RECORDS[tag]
-        values = [*map(_decode, parts)]
+        values = [*map(value_of, parts)]
         names = [f.name for f in fields(cls)]
         return cls(**dict(zip(names, values, strict=True)))
     return _DECODERS[tag](*parts)
@@ -158,7 +163,7 @@ def _decode(row: Any) -> Any:
 
 def _decode_named(is_class: bool, module: str, name: str) -> Any:
     """The class or function of that name, in a module that is loaded. Raises NotStorable."""
-    found: Any = sys.modules.get(module)
+    found: Any = sys.modules.get(module_names.get(module, module))
     for part in name.split("."):
         found = vars(found).get(part) if isinstance(found, ModuleType | type) else None
     if isinstance(found, type) is not is_class or not isinstance(found, _NAMED):
@@ -177,7 +182,7 @@ def _decode_record(
 ) -> np.dtype:
     """A dtype of records."""
     spec: Any = {
-        "names": names, "formats": [*map(_decode, formats)], "offsets": offsets,
+        "names": names, "formats": [*map(value_of, formats)], "offsets": offsets,
         "itemsize": itemsize,
     }
     made: np.dtype = np.dtype(spec, align=aligned)
@@ -186,7 +191,7 @@ def _decode_record(
 
 def _decode_enum(cls: Any, name: str) -> Any:
     """A member of an Enum class."""
-    found = _decode(cls)
+    found = value_of(cls)
     if not (isinstance(found, type) and issubclass(found, Enum)):
         raise NotStorable(f"{cls} is no Enum")
     return found[name]
@@ -194,24 +199,24 @@ def _decode_enum(cls: Any, name: str) -> Any:
 
 def _decode_partial(function: Any, args: list[Any], keywords: list[Any]) -> Any:
     """A function with arguments."""
-    named = {name: _decode(value) for name, value in keywords}
-    return partial(_decode(function), *map(_decode, args), **named)
+    named = {name: value_of(value) for name, value in keywords}
+    return partial(value_of(function), *map(value_of, args), **named)
 
 
 _DECODERS: dict[str, Callable[..., Any]] = {
     "float": float.fromhex,
     "complex": lambda re, im: complex(float.fromhex(re), float.fromhex(im)),
-    "tuple": lambda *items: tuple(map(_decode, items)),
-    "list": lambda *items: [*map(_decode, items)],
-    "frozenset": lambda *items: frozenset(map(_decode, items)),
-    "slice": lambda *parts: slice(*map(_decode, parts)),
-    "itemgetter": lambda *items: itemgetter(*map(_decode, items)),
+    "tuple": lambda *items: tuple(map(value_of, items)),
+    "list": lambda *items: [*map(value_of, items)],
+    "frozenset": lambda *items: frozenset(map(value_of, items)),
+    "slice": lambda *parts: slice(*map(value_of, parts)),
+    "itemgetter": lambda *items: itemgetter(*map(value_of, items)),
     "partial": _decode_partial,
     "...": lambda: ...,
     "enum": _decode_enum,
     "dtype": np.dtype,
     "record": _decode_record,
-    "subarray": lambda item, *shape: np.dtype((_decode(item), shape)),
+    "subarray": lambda item, *shape: np.dtype((value_of(item), shape)),
     "scalar": lambda dtype, data: np.frombuffer(bytes.fromhex(data), np.dtype(dtype))[0],
     "class": lambda module, name: _decode_named(True, module, name),
     "function": lambda module, name: _decode_named(False, module, name),

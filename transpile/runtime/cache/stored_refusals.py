@@ -10,7 +10,6 @@ again.
 """
 from __future__ import annotations
 
-import marshal
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -23,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from loopir.nodes import Span
-from targets.build.build_errors import failures
-from targets.build.object_cache import hexdigest
+from loopir.process.signal_exceptions import failures
 
 from ...diagnostics import HelperLine, Label, Rejection
 from ...frontend.bytecode_check import nested_codes
 from ...frontend.defining_modules import OUR_PACKAGES, is_installed
+from ...frontend.names_read import global_names
 from ...types.value_types import WrappedFunction
+from .object_descriptions import code_digest
 
 __all__ = ["identity_of_value", "names_of_called", "refusal_row", "rejection_of_row"]
 
@@ -75,7 +75,7 @@ def rejection_of_row(function: FunctionType, row: tuple[Any, ...]) -> Rejection 
             code, message, span and _span_of_row(span), found, note, help,
             helper=helper and HelperLine(*helper),
         )
-    except (TypeError, ValueError):
+    except failures(TypeError, ValueError):
         return None
 
 
@@ -92,8 +92,8 @@ def _span_of_row(row: tuple[int, int, int, int, bool]) -> Span:
 
 def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
     """What the refusal of `function` depends on, as data that is equal if nothing has changed: the
-    code of the function and of the user's functions that it calls, what their names are bound to,
-    and the size and time of the files that all this is defined in.
+    code of the function and of the user's functions that it calls, their names and defaults (as in
+    `names_of_called`), and the size and time of the files that all this is defined in.
 
     None where that cannot be described: as for `names_of_called`; a module without a file, too many
     modules, or constants that cannot be marshalled.
@@ -105,8 +105,8 @@ def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
     identities: list[tuple[Any, ...]] = []
     for f, values in found:
         try:
-            code = hexdigest(marshal.dumps(f.__code__, 2))
-        except ValueError:
+            code = code_digest(f.__code__)
+        except failures(ValueError):
             return None
         identities.append(
             (code, tuple((name, identity_of_value(value)) for name, value in values.items()))
@@ -116,11 +116,21 @@ def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
     return None if files is None else (tuple(identities), files)
 
 
+def _defaults(function: FunctionType) -> dict[str, object]:
+    """The defaults of the parameters of a function, by what a name cannot be."""
+    positional = function.__defaults__ or ()
+    named = function.__kwdefaults__ or {}
+    return {
+        **{f"default -{k}": value for k, value in enumerate(reversed(positional), 1)},
+        **{f"default {name}": value for name, value in named.items()},
+    }
+
+
 def names_of_called(
     function: FunctionType,
 ) -> list[tuple[FunctionType, dict[str, object]]] | None:
     """`function` and the user's functions that it calls, directly or not, each with what its names
-    are bound to (`_named_values`). What the compiler refuses depends on that.
+    are bound to (`_named_values`), and its defaults. What the compiler refuses depends on that.
 
     None where it may depend on more: an empty closure cell, too many functions, a bound method,
     whose class may be patched, or an ``import`` statement, whose effect depends on which modules
@@ -135,8 +145,8 @@ def names_of_called(
         if any(map(_imports, codes)):
             return None
         try:
-            values = _named_values(f)
-        except ValueError:
+            values = _named_values(f) | _defaults(f)
+        except failures(ValueError):
             return None
         if any(map(_is_bound_method, values.values())):
             return None
@@ -150,8 +160,7 @@ def _named_values(function: FunctionType) -> dict[str, object]:
     of attributes of modules that it may read (``np.sum``), which may have been replaced. Raises
     ValueError where a cell is empty.
     """
-    codes = function.__code__, *nested_codes(function.__code__)
-    names = sorted({name for code in codes for name in code.co_names})
+    names = sorted({*global_names(function.__code__)})
     values = {name: function.__globals__[name] for name in names if name in function.__globals__}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values |= {name: cell.cell_contents for name, cell in cells}

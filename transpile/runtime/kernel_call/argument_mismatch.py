@@ -75,12 +75,12 @@ def argument_mismatch(
             return _too_long(next(host_names(expr)), host_source(expr), value)
     for items in interface.bindings if lists else ():
         if isinstance(items, ListItems):
-            expr = captured.get(items.of, HostName(items.of))
+            expr = items.read or captured.get(items.of, HostName(items.of))
             value, place = _value_of(expr, values, function), host_source(expr)
-            odd_items = _odd_items(value, items.type, place, place)
+            odd_items = _odd_items(value, items.type, place, next(host_names(expr)))
             if isinstance(value, (list, tuple)) and (odd := next(odd_items, None)) is not None:
                 return odd
-    return _shared_lists(interface, values) if lists else None
+    return _shared_lists(interface, values, function) if lists else None
 
 
 def _ints_that_are_read(interface: KernelInterface) -> Iterator[HostExpr]:
@@ -135,20 +135,22 @@ def _written_arrays(
 
 
 def _shared_lists(
-    interface: KernelInterface, values: Mapping[str, Any]
+    interface: KernelInterface, values: Mapping[str, Any], function: FunctionType
 ) -> ArgumentMismatch | None:
-    """Two lists of numbers among the arguments and their rows that are the same object, so that a
-    store to one changes the other; None if there are none.
+    """Two lists of numbers among the arguments, their attributes and their rows that are the same
+    object, so that a store to one changes the other; None if there are none.
     """
     first: dict[int, str] = {}
     for items in interface.bindings:
-        if not isinstance(items, ListItems) or items.of not in values:
+        if not isinstance(items, ListItems) or items.captured:
             continue
-        for place, numbers in _rows(values[items.of], items.of):
+        expr = items.read or HostName(items.of)
+        for place, numbers in _rows(_value_of(expr, values, function), host_source(expr)):
             if (known := first.setdefault(id(numbers), place)) != place:
                 help = "make each list anew, for instance `[[0] * n for _ in range(m)]`"
                 message = f"`{known}` and `{place}` are the same list"
-                return ArgumentMismatch("GUARD_ALIAS", items.of, message, help)
+                argument = next(host_names(expr))
+                return ArgumentMismatch("GUARD_ALIAS", argument, message, help)
     return None
 
 

@@ -6,7 +6,7 @@ if Python would show the same warning once; raise or call back, which only a rep
 do. What a warning says, and its line, was fixed in lowering (`float_exceptions.note_warning`): each
 operation that may raise is a `StatusSource` of the interface. A recording kernel also says which
 operations raised, so that `judge_recorded` can emit several warnings in Python's order.
-`Variant._judge_and_restore` calls both.
+`status_judgement` calls both.
 """
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from loopir.lazy_dataclass import record
-from loopir.op_table import CHECK_CAUSES, STATUS
+from loopir.status_bits import CHECK_CAUSES, STATUS
 from targets.abi.native_entry import declare_quiet_state
 
-from ...call_plan import KernelInterface, StatusSource
 from ...frontend.suppress_warnings import FILTERS_ARE_CONTEXTUAL
+
+if TYPE_CHECKING:
+    from ...call_plan import KernelInterface, StatusSource
 
 __all__ = [
     "QUIET_STATE", "errors_observable", "errors_or_underflow_observable", "errstate",
@@ -201,7 +203,7 @@ def judge_status(
     has overwritten what it reads, and there is no snapshot; then, where Python might show other
     warnings, the result stands, and one warning of each condition is emitted. (Where the error
     state raises or calls back there is a snapshot if one is needed: `errors_observable`.)
-    `Variant._judge_and_restore` calls this.
+    `judge_and_restore` calls this.
     """
     others = can_replay, function.__globals__.get("__name__")
     verdict = known.of(status, others, lambda: _verdict(interface, function, status, can_replay))

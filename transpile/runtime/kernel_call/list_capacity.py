@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopir.op_table import FIRST_GUARD_STATUS
+from loopir.status_bits import FIRST_GUARD_STATUS
 
 __all__ = ["INITIAL_CAPACITY", "MAX_CAPACITY", "grow_capacity", "new_capacity"]
 
@@ -44,7 +44,7 @@ def grow_capacity(status: int, short: np.ndarray, capacity: np.ndarray) -> bool:
 
         status 80 (checks of bounds failed), short True, capacity [4096]  →  True, capacity [32768]
 
-    ``status``: what the kernel returned (`op_table.FIRST_GUARD_STATUS` has the bits); ``short``:
+    ``status``: what the kernel returned (`status_bits.FIRST_GUARD_STATUS` has the bits); ``short``:
     the result slot in which it reports that the capacity was too small; ``capacity``: an array of
     one item, which is changed. False, and Python replays the call, if
 

@@ -18,13 +18,16 @@ from typing import Any, get_args
 
 import numpy as np
 
+from loopir.process.signal_exceptions import failures
 from targets.abi.load_kernel import LoadedKernel
 from targets.abi.native_entry import (
     ADD,
+    AT,
     ATTRIBUTE,
     CHECKED,
     CLASS,
     CODE,
+    DEFAULTS,
     DIV,
     EMPTY,
     ENTRY,
@@ -39,6 +42,7 @@ from targets.abi.native_entry import (
     MEMBER,
     MOST,
     MUL,
+    NAMED_DEFAULTS,
     NUMBER,
     SIZE,
     SLOT,
@@ -51,7 +55,6 @@ from targets.abi.native_entry import (
     ParameterList,
     Pointer,
     Program,
-    SnapshotSpec,
     Word,
     native_entry,
 )
@@ -69,6 +72,7 @@ from ...call_plan import (
     ObjectMember,
     ResultSlot,
 )
+from ...frontend.ast_walk import walk_nodes
 from ...host_nodes import (
     Helper,
     HostAttribute,
@@ -86,14 +90,13 @@ from ...host_nodes import (
     to_ast,
 )
 from ...types.typeof import parameter_names
-from ...types.value_types import ELEMENTS
+from ...types.value_types import ELEMENTS, WrappedFunction
 from .float_errors import native_detects_changes
 from .native_result import ResultProgram
 from .not_native import NotNative
-from .snapshot import CopyPool, Snapshot
-from .stub_functions import Arguments
+from .status_judgement import OnStatus, judged_in_c
 
-__all__ = ["add_allocation", "CallFrameLayout", "OnStatus", "native_call"]
+__all__ = ["CallFrameLayout", "add_allocation", "call_spec", "native_call"]
 
 _BINARY = {"add": ADD, "sub": SUB, "mul": MUL, "floordiv": DIV}
 _HELPERS: dict[HostExpr, Any] = {
@@ -112,7 +115,7 @@ _HELPER_NAMES = {host_source(HostHelper(name)): name for name in get_args(Helper
 def _not_evaluated(e: HostExpr) -> NotNative:
     """The exception which says that C has no row for the expression `e`."""
     tree = to_ast(e)
-    for name in (n for n in ast.walk(tree) if isinstance(n, ast.Name)):
+    for name in (n for n in walk_nodes(tree) if isinstance(n, ast.Name)):
         name.id = _HELPER_NAMES.get(name.id, name.id)
     return NotNative(f"only Python can evaluate `{ast.unparse(tree)}`")
 
@@ -168,9 +171,14 @@ class _AllocationReader:
             extents = [self._integer(axis) for axis in axes]
             descr, like = self._dtype(dtype, allocated)
             kind = ZEROS if constructor is np.zeros else EMPTY
-        elif constructor is np.empty_like and allocated.type.rank == 1 and dtype is None:
-            kind, descr, like = LIKE, 0, self._argument(shape)
-            extents = [self._program.row(EXTENT, like, 0)]
+        elif constructor is np.empty_like or constructor is np.zeros_like:
+            descr = 0 if dtype is None else self._dtype(dtype, allocated)[0]
+            if dtype is not None and not descr:
+                raise _not_evaluated(call)
+            made = ELEMENTS[allocated.type.dtype].numpy
+            zeroed = made.itemsize if constructor is np.zeros_like else 0
+            like, rank = self._argument(shape), allocated.type.rank
+            return self._program.row(LIKE, descr, like, rank, zeroed, Pointer(made))
         else:
             raise _not_evaluated(call)
         return self._program.row(kind, descr, like, len(extents), *extents)
@@ -227,7 +235,7 @@ class _AllocationReader:
         """The object that a name or attribute is bound to."""
         try:
             return self._objects[e]
-        except KeyError:
+        except failures(KeyError):
             raise _not_evaluated(e) from None
 
 
@@ -248,6 +256,10 @@ class CallFrameLayout:
         self._captured_expressions = {c.name: c.expr for c in interface.captures}
         self.bindings: dict[str, Binding] = {b.name: b for b in interface.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
+        self._wrapped = {
+            g.expr: g.value.__wrapped__ for g in interface.identity_guards
+            if isinstance(g.value, WrappedFunction)
+        }
         self.guarded_names = [
             self._name_binding(g.expr, Pointer(g.value)) for g in interface.identity_guards
         ]
@@ -301,7 +313,8 @@ class CallFrameLayout:
             raise NotNative("only Python checks that the rows of a list are distinct objects")
         for b in list_arguments:
             items = SequenceSpec(b.type.stored.dtype, b.type.stored.weak, b.type.kinds)
-            whole, words = self._place_of(HostName(b.of)), Pointer(converter_words(items))
+            whole = self._place_of(b.read or HostName(b.of))
+            words = Pointer(converter_words(items))
             self.derived.append(DerivedValue(ITEMS, whole, words, int(b.name in stored_back)))
             self._add(b.name)
 
@@ -353,12 +366,17 @@ class CallFrameLayout:
 
     def _name_binding(self, expr: HostExpr, expected: Pointer | None = None) -> NameBinding:
         """A name outside of the function, or what is reached from it in steps, that C looks up at
-        each call: ``np.sqrt`` is the global ``np`` and the step MEMBER "sqrt".
+        each call: ``np.sqrt`` is the global ``np`` and the step MEMBER "sqrt". The steps to an
+        attribute of a fused function begin at the function that is in it, since C looks up none of
+        other objects; that the name is bound to the fused function is another guard.
         """
-        steps: list[tuple[int, str | None]] = []
-        step: tuple[int, str | None]
+        steps: list[tuple[int, str | int | None]] = []
+        step: tuple[int, str | int | None]
         e = expr
+        wrapped: tuple[FunctionType, int] | None = None
         while not isinstance(e, HostHelper):
+            if steps and wrapped is None and e in self._wrapped:
+                wrapped = self._wrapped[e], len(steps)
             match e:
                 case HostName(name) if name in self._captured_expressions:
                     e = self._captured_expressions[name]
@@ -371,10 +389,16 @@ class CallFrameLayout:
                     step = CODE, None
                 case HostAttribute(of, "__globals__"):
                     step = GLOBALS, None
+                case HostAttribute(of, "__defaults__"):
+                    step = DEFAULTS, None
+                case HostAttribute(of, "__kwdefaults__"):
+                    step = NAMED_DEFAULTS, None
                 case HostAttribute(of, attribute) if "__" not in attribute:
                     step = MEMBER, attribute
                 case HostItem(of, HostConst(str(key))):
                     step = ENTRY, key
+                case HostItem(HostAttribute(_, "__defaults__") as of, HostConst(int(index))):
+                    step = AT, index
                 case HostOp("in", (HostConst(str(key)), of)):
                     step = HAS, key
                 case _:
@@ -389,13 +413,11 @@ class CallFrameLayout:
         is_mangled = "__" in name and not name.endswith("__")  # perhaps, in a class
         if name in self._parameters or is_mangled:
             raise _not_evaluated(expr)
+        if wrapped is not None:
+            function, count = wrapped
+            start = len(way) - count
+            return NameBinding(name, way[start:], None, Pointer(function), expected, way[:start])
         return NameBinding(name, way, self._cells.get(name), expected=expected)
-
-
-OnStatus = Callable[[int, Snapshot, tuple[Any, ...], Arguments], Callable[..., Any] | None]
-"""Judges a status, given the snapshot, the kernel's arguments, and the values of the call: None if
-the result is valid, else the function to call instead.
-"""
 
 
 def native_call(
@@ -405,14 +427,14 @@ def native_call(
     """The builtin that performs calls of `function` in C (`tp_whole` of whole.c), and passes those
     whose arguments do not fit to ``python``, the wrapper.
 
-    `_call_program` describes the call, from the interface of the kernel, as a `CallSpec`;
+    `call_spec` describes the call, from the interface of the kernel, as a `CallSpec`;
     `native_entry` encodes that for C. Raises NotNative where some part has no description, so that
     `python` performs all calls; `Variant.attach` catches it, and keeps the reason.
 
     ``on_status``: judges a status that is not 0 (`Variant.attach`); ``calls``: its element counts
     the calls performed in C; ``silent``, ``capacity``: see `CallSpec`.
     """
-    call = _call_program(function, interface, python, on_status, calls, silent, capacity)
+    call = call_spec(function, interface, python, on_status, calls, silent, capacity)
     builtin = native_entry(entry, call)
     if builtin is None:
         raise NotNative("the call has too many values, or C cannot perform calls on this machine")
@@ -431,7 +453,7 @@ def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_stat
         raise NotNative("the function draws from a random number generator")
 
 
-def _call_program(
+def call_spec(
     function: FunctionType, interface: KernelInterface, python: FunctionType, on_status: OnStatus,
     calls: np.ndarray, silent: np.ndarray, capacity: np.ndarray,
 ) -> CallSpec:
@@ -453,29 +475,11 @@ def _call_program(
     written = [k for k, p in enumerate(interface.params) if p.name in interface.writes]
     parameters = ParameterList.of(function)
     assert parameters is not None  # `_require_native`
-    pool = CopyPool()
-
-    def written_arrays(values: Arguments) -> Arguments:
-        """The arrays that the kernel writes, of the values of a call."""
-        return tuple(values[sources[k]] for k in written)
-
     always = interface.snapshot
     pairs = () if always or interface.rewrites else tuple(places.pairs(interface))
     may_overwrite_input = bool(interface.rewrites or pairs)
-    copying = SnapshotSpec(
-        writes=written,
-        pairs=pairs,
-        max_bytes=sys.maxsize if always else interface.copied_up_to,
-        buffer=pool.state,
-        saves=lambda *values: pool.copies(written_arrays(values)),
-    )
-
-    def on_raw_status(status: int, saved: Any, *values: Any) -> Callable[..., Any] | None:
-        """What `on_status` returns, for a status and values as C passes them (`CallSpec`)."""
-        copied = pool.pooled_copies(written_arrays(values)) if saved is True else saved or ()
-        arguments = tuple(None if k == SLOT else values[k] for k in sources)
-        return on_status(status, copied, arguments, values)
-
+    most = sys.maxsize if always else interface.copied_up_to
+    copying, on_raw_status = judged_in_c(sources, written, pairs, most, on_status)
     return CallSpec(
         name=function.__name__,
         parameters=parameters,

@@ -7,7 +7,7 @@ kernel has filled, other rows. `build_object` of `values.c` interprets the rows:
     →   TUPLE 2 a b;   a: SCALAR dtype slot 0 0;   b: GIVEN x       # 0 0: the slot has the dtype
 
 A result that C does not build itself, such as a view, has a row that calls a Python function of
-`result_source.py`: the call as a whole is still performed in C. A result that no row describes,
+`result_functions.py`: the call as a whole is still performed in C. A result that no row describes,
 such as a Python float from a slot of float16, raises `NotNative`: then the Python wrapper performs
 the call (`python_wrapper.py`).
 """
@@ -52,7 +52,7 @@ from ...result_spec import (
 )
 from ...types.value_types import ELEMENTS
 from .not_native import NotNative
-from .result_source import (
+from .result_functions import (
     PYTHON_TYPES,
     complex_of_parts,
     first_as_python,
@@ -98,7 +98,7 @@ class ResultProgram:
           Python's and NumPy's scalars (``flags``). Only at run time C sees whether it can make the
           items (LISTED, MIXED); the row is for arrays where it cannot;
         - a class or function that a row calls with the items (`TupleResult.display`);
-        - a function of `result_source`, which a row calls (`_by_python_helper`): views and complex
+        - one of `result_functions`, which a row calls (`_by_python_helper`): views and complex
           numbers.
         """
         match returned:
@@ -148,7 +148,7 @@ class ResultProgram:
         return self._by_python_helper(returned)
 
     def _by_python_helper(self, returned: ResultSpec) -> int:
-        """A row that calls the function of `result_source` which makes the result: for what C
+        """A row that calls the function of `result_functions` which makes the result: for what C
         never makes, and of a list for the arrays that C cannot list (`add`).
         """
         match returned:

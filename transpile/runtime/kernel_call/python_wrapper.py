@@ -36,8 +36,8 @@ from typing import Any
 import numpy as np
 
 from loopir.dtypes import DTYPES
+from loopir.process.signal_exceptions import failures
 from targets.abi.sequence_conversion import SequenceSpec, sequence_converter
-from targets.build.build_errors import failures
 
 from ...call_plan import (
     Allocated,
@@ -262,6 +262,8 @@ class _WrapperSource:
                 if isinstance(b.type, ArrayType):
                     yield f"if {type_name}({b.name}) is not {ndarray_name}:"
                     yield f"    raise {self.add_helper('e', _Mismatch)}"
+            elif isinstance(b, ListItems) and b.read is not None:
+                yield f"{b.of} = {host_source(b.read)}"
 
     def _allocations(self) -> Iterator[str]:
         """Source that allocates arrays, after a check that the scalars in their expressions are

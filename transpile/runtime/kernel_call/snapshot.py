@@ -1,6 +1,6 @@
 """Snapshots of arrays that a kernel overwrites, and other run-time helpers of wrappers.
 
-`Variant._judge_and_restore` restores the arguments from a snapshot before Python replays a call.
+`status_judgement` restores the arguments from a snapshot before Python replays a call.
 Small snapshots use a pool of memory that is reused from call to call.
 """
 from __future__ import annotations
@@ -103,7 +103,7 @@ class CopyPool:
         """
         copies, offset, memory = [], 0, self._memory[int(self.state[0])]
         for a in arrays:
-            order: Any = "C" if a.flags.c_contiguous else "F"
+            order: Any = "F" if a.flags.fnc else "C"
             copies.append((a, np.ndarray(a.shape, a.dtype, memory, offset, order=order)))
             offset += a.nbytes
         return tuple(copies)

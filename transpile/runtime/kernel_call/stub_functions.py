@@ -18,10 +18,11 @@ from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar
 
-from targets.build.build_errors import failures
+from loopir.process.signal_exceptions import failures
 
 from ...errors import drop_first_line
 from ...frontend.ast_names import bound_names, names_used
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.bytecode_check import FUTURE, without_annotations
 from ...frontend.core_nodes import fix_missing_locations
 from ...frontend.suppress_warnings import suppress_warnings
@@ -306,7 +307,7 @@ def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
     comprehensions.
     """
     local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
-    parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     names = sorted(local - bound_names(*tree.body) - parameters)
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
     dead_assign = ast.Assign(targets, ast.Constant(None))

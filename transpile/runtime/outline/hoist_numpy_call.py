@@ -56,7 +56,7 @@ def _evaluated_first(s: ast.stmt, resolve: Resolve) -> Iterator[ast.expr]:
     """The expressions in `s` before which only names and constants are evaluated."""
     match s:
         case (
-            ast.Assign(value=ast.expr() as e) | ast.AnnAssign(value=ast.expr() as e)
+            ast.Assign(value=e)
             | ast.AugAssign(target=ast.Name(), value=e) | ast.Return(value=ast.expr() as e)
             | ast.Expr(value=e) | ast.For(iter=e) | ast.If(test=e)
         ):

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 
 from ...frontend.ast_names import bound_names, names_used
-from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
+from ...frontend.ast_walk import child_blocks, copy_tree, same_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations
 
 __all__ = ["with_refused_regions_inlined"]
@@ -83,7 +83,7 @@ def _bind_at_end(body: list[ast.stmt], call: ast.stmt) -> list[ast.stmt]:
         return rest or [copy_location(ast.Pass(), last)]
     new: ast.stmt = ast.Expr(last.value)
     if isinstance(call, ast.Assign):
-        if ast.dump(_loaded(call.targets[0])) == ast.dump(last.value):
+        if same_tree(_loaded(call.targets[0]), last.value):
             return rest or [copy_location(ast.Pass(), last)]  # it would bind names to themselves
         new = ast.Assign([*map(copy_tree, call.targets)], last.value)
     return [*rest, fix_missing_locations(copy_location(new, last))]

@@ -44,7 +44,7 @@ from ...analysis.liveness import (
     walk_names_read,
 )
 from ...frontend.ast_names import COMPREHENSIONS, bound_names
-from ...frontend.ast_walk import all_blocks, copy_tree, walk_nodes
+from ...frontend.ast_walk import all_blocks, child_nodes, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, mark_unassigned
 
 __all__ = ["StatementFacts", "OutlinedTree", "Region", "leaves_loop", "outline_regions"]
@@ -415,12 +415,15 @@ def _name_or_tuple(names: Sequence[str], ctx: ast.expr_context) -> ast.expr:
 
 
 def _positioned_at(node: T, run: Sequence[ast.stmt]) -> T:
-    """`node` with new nodes in it positioned at `run`."""
-    old = {id(n) for s in getattr(node, "body", ()) for n in ast.walk(s) if hasattr(n, "lineno")}
-    for n in ast.walk(node):
+    """`node` with new nodes in it positioned at `run`, whose last statement may have been moved
+    there from a line above (`sink_lists`).
+    """
+    old = {id(n) for s in getattr(node, "body", ()) for n in walk_nodes(s) if hasattr(n, "lineno")}
+    for n in walk_nodes(node):
         if isinstance(n, (ast.stmt, ast.expr, ast.arg)) and (id(n) not in old):
             copy_location(n, run[0])
-    node.end_lineno, node.end_col_offset = run[-1].end_lineno, run[-1].end_col_offset
+    ends = ((s.end_lineno or s.lineno, s.end_col_offset or 0) for s in run)
+    node.end_lineno, node.end_col_offset = max(ends)
     return node
 
 
@@ -457,6 +460,6 @@ def leaves_loop(block: Sequence[ast.stmt]) -> bool:
 
 def _non_block_children(s: ast.stmt) -> Iterator[ast.AST]:
     """The children of `s` that are not statements of its blocks."""
-    for child in ast.iter_child_nodes(s):
+    for child in child_nodes(s):
         if not isinstance(child, (ast.stmt, ast.ExceptHandler)):
             yield child

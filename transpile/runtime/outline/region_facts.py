@@ -9,7 +9,7 @@ import builtins
 import copy
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -18,16 +18,17 @@ from loopir.nodes import Span
 
 from ...analysis.call_env import CallEnv
 from ...analysis.flow_facts import enter_loop, record_facts
+from ...analysis.liveness import names_read
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import bound_names
-from ...frontend.ast_walk import child_blocks, walk_nodes
+from ...frontend.ast_walk import child_blocks, child_nodes, walk_nodes
 from ...frontend.inline.local_imports import ImportPlace, loaded_imports
 from ...frontend.macros.macro_context import Context
 from ...frontend.name_resolution import Scope
 from ...frontend.source import is_within, span_of
 from ...random_numbers import draw_of
 from ...types.effects import Effect, effectful_calls, effects
-from ...types.value_types import ArgType, ArrayType
+from ...types.value_types import ArgType, ArrayType, Opaque
 from .region_work import FEW_OPERATIONS, most_operations
 
 __all__ = ["RegionFacts"]
@@ -39,6 +40,11 @@ _EXHAUSTING_CALLS = (
     all, any, dict, frozenset, list, max, min, set, sorted, sum, tuple, np.fromiter, math.fsum,
 )
 """Functions after which nobody resumes a generator that was passed to them."""
+
+_READING_CALLS = (
+    enumerate, len, list, max, min, reversed, set, sorted, sum, tuple, zip,
+)
+"""Functions that read what is passed to them."""
 
 
 class RegionFacts:
@@ -58,6 +64,8 @@ class RegionFacts:
         self._types, self._scope, self._blamed = types, scope, blamed
         changed = bound_names(*tree.body)
         self._constant_types = {name: ty for name, ty in types.items() if name not in changed}
+        self._unusable = {n for n, ty in self._constant_types.items() if type(ty) is Opaque}
+        self._stays_python: dict[ast.stmt, bool] = {}
         self._before: dict[ast.stmt, Mapping[str, Fact]] = {}
         self._record_facts(tree.body)
 
@@ -71,12 +79,46 @@ class RegionFacts:
 
         - contains the code for which the function was refused (``blamed``);
         - does input or output (`types.effects`), as ``print(s)``;
-        - draws random numbers in a way that is not supported.
+        - draws random numbers in a way that is not supported;
+        - reads an argument of a type that compiled code cannot use, such as a str (`_reads_any`).
         """
-        if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
-            return True
-        span = span_of(s)
-        return span is not None and is_within(self._blamed, span)
+        if s not in self._stays_python:
+            span = span_of(s)
+            self._stays_python[s] = (
+                (span is not None and is_within(self._blamed, span))
+                or Effect.IO in effects(s, self._scope, self._types)
+                or self._draws_unknown(s)
+                or self._reads_any(self._unusable, s)
+            )
+        return self._stays_python[s]
+
+    def _reads_any(self, names: Set[str], *nodes: ast.AST) -> bool:
+        """Whether `nodes` go through the value of one of `names`, take an item of it, or compute or
+        compare with it. Not where that depends on a condition about the same name, as in
+        ``if isinstance(text, str):``, since that may be known.
+        """
+        return bool(names) and any(self._reads_one(names, n) for n in nodes)
+
+    def _reads_one(self, names: Set[str], node: ast.AST) -> bool:
+        """As `_reads_any`, of one node."""
+        others = child_nodes(node)
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.BoolOp(values=[test, *_]):
+                others.remove(test)
+                unknown = names - names_read([test])
+                return self._reads_any(names, test) or self._reads_any(unknown, *others)
+            case ast.For(iter=e) | ast.comprehension(iter=e) | ast.Subscript(value=e):
+                read = [e]
+            case ast.BinOp(left=left, right=right):
+                read = [left, right]
+            case ast.Compare(left=left, ops=ops, comparators=compared):
+                read = [] if isinstance(ops[0], (ast.Is, ast.IsNot)) else [left, *compared]
+            case ast.Call(func=func, args=args) if self._is_any(func, _READING_CALLS):
+                read = args
+            case _:
+                read = []
+        is_read = any(isinstance(e, ast.Name) and e.id in names for e in read)
+        return is_read or self._reads_any(names, *others)
 
     def _draws_unknown(self, s: ast.stmt) -> bool:
         """Whether `s` draws random numbers in a way that is not supported."""
@@ -105,8 +147,12 @@ class RegionFacts:
 
     def exhausts_generator(self, call: ast.Call) -> bool:
         """Whether a generator passed to `call` is exhausted by it, or never resumed."""
-        function = self._cx.resolve(call.func)
-        return any(function is f for f in _EXHAUSTING_CALLS)
+        return self._is_any(call.func, _EXHAUSTING_CALLS)
+
+    def _is_any(self, func: ast.expr, functions: Iterable[object]) -> bool:
+        """Whether `func` is the name of one of `functions`."""
+        function = self._cx.resolve(func)
+        return any(function is f for f in functions)
 
     def types(self, names: Sequence[str], s: ast.stmt) -> dict[str, ArgType] | None:
         """The types of `names` before `s`; None if one is unknown."""

@@ -45,7 +45,7 @@ def _untraced(call: ast.stmt) -> ast.Try:
     """The statement `call` with a handler that drops its line."""
     (new,) = ast.parse(_HANDLER).body
     assert isinstance(new, ast.Try)
-    for node in ast.walk(new):
+    for node in walk_nodes(new):
         copy_location(node, call)
     new.body = [call]
     return fix_missing_locations(new)

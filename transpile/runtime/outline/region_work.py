@@ -15,8 +15,10 @@ import builtins
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from loopir.process.signal_exceptions import failures
+
 from ...analysis.type_facts import Fact
-from ...frontend.ast_walk import walk_nodes
+from ...frontend.ast_walk import child_nodes, walk_nodes
 from ...frontend.macros.macro_context import Context
 from ...types.value_types import is_weak
 
@@ -106,7 +108,7 @@ def _constant_trip_count(iterable: ast.expr, resolve: Callable[[ast.expr], objec
         case ast.Call(func=f, args=[_, *_] as args, keywords=[]) if resolve(f) is builtins.range:
             try:
                 return len(range(*map(ast.literal_eval, args)))
-            except (TypeError, ValueError, OverflowError):
+            except failures(TypeError, ValueError, OverflowError):
                 pass  # an argument that is no constant, or a step of 0
     return _UNKNOWN
 
@@ -152,7 +154,7 @@ def _operation_weight(n: ast.expr, cx: Context) -> float:
         case ast.Attribute():
             return _UNKNOWN  # which may be a property
         case _:
-            operands = [x for x in ast.iter_child_nodes(n) if isinstance(x, ast.expr)]
+            operands = [x for x in child_nodes(n) if isinstance(x, ast.expr)]
     return max((_weight_of_operand(cx.fact(x)) for x in operands), default=1)
 
 

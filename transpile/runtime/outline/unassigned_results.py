@@ -52,7 +52,7 @@ def with_unassigned_results(tree: ast.FunctionDef) -> ast.FunctionDef:
 def _parsed(source: str, at: ast.stmt) -> list[ast.stmt]:
     """The statements of `source`, at the position of `at`."""
     module = ast.parse(source)
-    for node in ast.walk(module):
+    for node in walk_nodes(module):
         copy_location(node, at)
     return [*map(fix_missing_locations, module.body)]
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Hashable
 from types import FrameType
 
-from targets.build.build_errors import failures
+from loopir.process.signal_exceptions import failures
 
 from ...errors import calling_frames
 from .large_stack import large_stacks
@@ -76,7 +76,7 @@ def _run(compile: Callable[[], object], caller: FrameType) -> None:
     calling_frames[here] = caller
     try:
         compile()
-    except Exception as error:
+    except failures(Exception) as error:
         _log.info("compiling in the background failed: %r", error)
     finally:
         del calling_frames[here]

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
 
-from targets.build.build_errors import suppress_failures
+from loopir.process.signal_exceptions import failures, suppress_failures
 
 __all__ = ["showing_progress"]
 
@@ -60,7 +60,7 @@ def _is_watched() -> bool:
         return False
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except failures(AttributeError, ValueError):  # there is none, or it is closed
         return False
 
 
@@ -89,5 +89,5 @@ def _watch(done: threading.Event, function: FunctionType) -> None:
             spinner, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
         ):
             done.wait()
-    except Exception as error:  # a line less is no reason to fail
+    except failures(Exception) as error:  # a line less is no reason to fail
         _log.info("the progress of %s cannot be shown: %r", function.__qualname__, error)

@@ -3,7 +3,8 @@
 Such a fault says nothing about the function, and may be gone at the next call. So the original
 runs, nothing is remembered, and the next call compiles again, up to `_MAX_ATTEMPTS` times in a row.
 An exception of the dispatcher that is no fault is a bug: the original runs, too, and a warning
-tells of it. (A bug of a compilation is a rejection: `compile_call.rejection_of`.)
+tells of it. (A bug of a compilation is a rejection, if it happens twice: `retry_bugs`,
+`compile_call.rejection_of`.)
 """
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from targets.build.build_errors import BuildError, is_from_signal_handler
+from loopir.process.signal_exceptions import is_from_signal_handler, signal_exception
+from targets.build.build_errors import BuildError
 
 from ...errors import (
     FuseError,
@@ -25,10 +27,11 @@ from ...errors import (
     warn,
 )
 from ...knobs import SettingError
+from .background_compilation import CompilationPending
 from .fork_lock import ForkSafeLock, is_without_compiler
 from .large_stack import has_small_stack, on_large_stack
 
-__all__ = ["Faults", "is_fault", "is_from_signal_handler"]
+__all__ = ["Faults", "is_fault", "is_from_signal_handler", "retry_bugs"]
 
 _Choice = TypeVar("_Choice")
 
@@ -67,10 +70,14 @@ where a warning filter makes it an error, SettingError for a wrong environment v
 
 def _must_raise(error: Exception) -> bool:
     """Whether the caller of a fused function gets `error`; else the original runs instead.
-    `AssertionError` is raised by the checks of ``TRANSPILE_CHECK``.
+    `AssertionError` is raised by the checks of ``TRANSPILE_CHECK``. Raises what a signal handler
+    has raised, if `error` was raised instead of that.
     """
+    raised = signal_exception(error)
+    if raised is not None and raised is not error:
+        raise raised
     is_failed_check = isinstance(error, AssertionError) and is_checked()
-    return is_failed_check or isinstance(error, _FOR_CALLER) or is_from_signal_handler(error)
+    return is_failed_check or isinstance(error, _FOR_CALLER) or raised is error
 
 
 _USUAL_LIMIT = 1000
@@ -89,6 +96,30 @@ def _is_python_forbidden() -> bool:
 
 _NO_MORE = ("can't start new thread", "interpreter shutdown")
 """What Python says where there are no more threads or processes."""
+
+
+def retry_bugs(build: Callable[..., _Choice], *args: Any) -> _Choice:
+    """``build(*args)``; once more if that raises what looks like a bug: no refusal, and no fault.
+
+    Then it may be another exception that shows: one that a signal handler has raised, and that
+    Python's own library has passed over. `re`, for example, takes any ValueError while it reads a
+    pattern for a fault of the pattern. A bug raises its exception again.
+    """
+    try:
+        return build(*args)
+    except Exception as error:
+        if not _may_be_bug(error):
+            raise
+        _log.info("compiled once more: %r", error)
+    return build(*args)
+
+
+def _may_be_bug(error: Exception) -> bool:
+    """Whether nothing of the compiler raises `error` for a reason."""
+    from ...diagnostics import Refused
+
+    reasons = Refused, BuildError, CompilationPending, RecursionError
+    return not (isinstance(error, reasons) or is_fault(error) or _must_raise(error))
 
 
 class Faults:

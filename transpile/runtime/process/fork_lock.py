@@ -3,9 +3,10 @@
 The child does not have the thread that compiles, and would wait forever for its locks: this one,
 and the import locks of modules that it was importing. So a fork waits until no thread is in the
 middle of a compilation, except for those that wait for the C compiler, which hold no other locks;
-and until no thread imports a module of ours for another reason, say for a report.
-If that takes too long, and a module is being imported, the child is without compiler: its calls are
-served by what is compiled already, or by Python.
+and until no thread imports a module of ours for another reason, say for a report. If that takes too
+long, the child imports such modules anew (`_forget_half_imported`). If one of another package is
+being imported, the child is without compiler: its calls are served by what is compiled already, or
+by Python.
 
 Each `Dispatcher` has one lock. `Dispatcher._compile_or_refuse` holds it while it compiles, and
 calls `note_owner` first thing in the ``with`` block: without that a fork cannot tell that the owner
@@ -18,12 +19,13 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
-from contextlib import suppress
 from threading import get_ident
 
+from loopir.process.signal_exceptions import suppress_failures
 from targets.build.compiler_threads import close_gate, open_gate, threads_in_compiler
 
 __all__ = ["ForkSafeLock", "is_without_compiler"]
@@ -87,7 +89,7 @@ class ForkSafeLock:
 
     def let_go(self) -> None:
         """Release it, if `hold` has acquired it."""
-        with suppress(RuntimeError):
+        with suppress_failures(RuntimeError):
             self.held.release()
 
     def renew(self) -> None:
@@ -99,13 +101,13 @@ _all_locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()
 _held_locks = threading.local()
 
 _lacks_compiler = False
-"""Whether this process was forked while a thread of its parent was importing modules, and did not
-end within `FORK_TIMEOUT`."""
+"""Whether this process was forked while a thread of its parent was importing modules of other
+packages, and did not end within `FORK_TIMEOUT`."""
 
 
 def is_without_compiler() -> bool:
     """Whether this process must not compile: it would wait for ever for the import locks of modules
-    that a thread of its parent was importing at the fork.
+    of other packages that a thread of its parent was importing at the fork.
     """
     return _lacks_compiler
 
@@ -123,9 +125,23 @@ def _modules_imported_elsewhere() -> list[str] | None:
     ]
 
 
+def _is_of_compiler(module: str) -> bool:
+    return module.partition(".")[0] in _PACKAGES
+
+
 def _is_compiler_imported() -> bool:
     """Whether another thread is importing a module of the compiler now."""
-    return any(name.partition(".")[0] in _PACKAGES for name in _modules_imported_elsewhere() or ())
+    return any(map(_is_of_compiler, _modules_imported_elsewhere() or ()))
+
+
+def _forget_half_imported() -> None:
+    """In the child: drop the modules of the compiler that a thread of the parent was importing, and
+    their import locks, which nobody would release. They are imported anew where they are needed. No
+    other module has a part of them, as imports have no cycles, and modules do not change others.
+    """
+    for name in filter(_is_of_compiler, _modules_imported_elsewhere() or ()):
+        sys.modules.pop(name, None)
+        importlib._bootstrap._module_locks.pop(name, None)  # type: ignore[attr-defined]
 
 
 def _before_fork() -> None:
@@ -152,9 +168,10 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     """Replace all locks. The child is without compiler if the fork did not wait to the end, and
-    threads of the parent were importing modules, or that is unknown.
+    threads of the parent were importing modules of other packages, or that is unknown.
     """
     global _lacks_compiler
+    _forget_half_imported()
     _lacks_compiler |= not _held_locks.are_held and _modules_imported_elsewhere() != []
     threads_in_compiler.clear()
     open_gate()

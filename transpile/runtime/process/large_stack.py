@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, TypeVar
 
+from loopir.process.signal_exceptions import failures
+
 from ...errors import calling_frames
 
 __all__ = ["has_small_stack", "large_stacks", "on_large_stack"]
@@ -39,7 +41,7 @@ def has_small_stack() -> bool:
         return False
     try:
         return bool(_known.small)
-    except AttributeError:
+    except failures(AttributeError):
         _known.small = small = _stack_bytes() < _SMALL_BYTES
         return small
 
@@ -63,7 +65,7 @@ def _stack_bytes() -> int:
         system.pthread_attr_getstack(attributes, ctypes.byref(start), ctypes.byref(size))
         system.pthread_attr_destroy(attributes)
         return size.value
-    except AttributeError:  # the C library lacks one of them
+    except failures(AttributeError):  # the C library lacks one of them
         return 0
 
 

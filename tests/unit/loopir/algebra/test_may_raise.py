@@ -27,6 +27,13 @@ QUOTIENT = Call("div", (X, X), "f64")
         (Call("cast", (Var("y", "f32"),), "f64"), set()),
         (Call("cast", (X,), "f32"), {"over", "under", "invalid"}),
         (Call("min", (X, X), "f64"), set()),
+        (Call("sub", (X, Const(0.3, "f64")), "f64"), set()),
+        (Call("add", (Const(1e300, "f64"), X), "f64"), {"over", "invalid"}),
+        (Call("add", (Var("y", "f32"), Const(1e35, "f32")), "f32"), {"over", "invalid"}),
+        (Call("mul", (X, Const(-0.3, "f64")), "f64"), {"under"}),
+        (Call("mul", (X, Const(0.0, "f64")), "f64"), {"over", "under", "invalid"}),
+        (Call("div", (X, Const(3.0, "f64")), "f64"), {"under"}),
+        (Call("div", (Const(3.0, "f64"), X), "f64"), {"divide", "over", "under", "invalid"}),
     ],
 )
 def test_flags_of_a_call(call: Call, flags: set[str]) -> None:

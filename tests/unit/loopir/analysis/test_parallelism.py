@@ -24,6 +24,11 @@ INDEPENDENT = {
     "reversed": "for i in loop(0, n):\n    y[n - 1 - i] = x[i]",
     "an offset that does not change": "for i in loop(0, n - m):\n    y[i + m] = y[i + m] + x[i]",
     "groups of four": "for i in loop(range(0, n - 3, 4)):\n    y[i + 3] = y[i] + y[i + 2]",
+    "a triangle from the other one": "for i in loop(0, n):\n    for j in loop(0, i):\n"
+    "        z[i, j] = z[j, i]",
+    "rows of a block, less those that the one before reads": "for b in loop(range(0, n, 8)):\n"
+    "    for i in loop(b, min(b + 2, n)):\n        y[i] = x[i]\n"
+    "    for i_1 in loop(b + 2, min(b + 8, n)):\n        z[i_1, 0] = z[i_1 + 2, 0]",
     "a block": "for b in loop(range(0, n, 64)):\n    for i in loop(b, min(b + 64, n)):\n"
     "        y[i] = x[i]",
     "a block with a name": "for b in loop(range(0, n, 64)):\n    end = min(n, b + 64)\n"
@@ -58,11 +63,16 @@ INDEPENDENT = {
     "appends of the count": "for i in loop(0, n, c=0):\n    append(y, c, f64(c))",
     "appends that may overflow": "for i in loop(0, n, c=0):\n    check(k[i] < 9, \"over\")\n"
     "    append(y, c, x[i])",
+    "appends, of which all are counted": "for i in loop(0, n, c=0):\n"
+    "    check(x[i] > 0.0, \"replay\")\n    append(y, c, x[i])",
+    "a checked scan": "for i in vec(0, n, width=W, group=8, s=0):\n"
+    "    s_1, s_0 = prefix(\"add\", s, k[i:W])\n    check(~add_over(s_0, k[i:W]), \"replay\")\n"
+    "    v[i:W] = s_1",
     "a while": "for i in loop(0, n):\n    while loop(v < 9.0, v=x[i]):\n"
     "        v = step(v * 2.0 + 1.0)\n    y[i] = v",
 }
 REFUSED = {
-    "for i in loop(0, n, s=0.0):\n    s = step(s + x[i])": "`s` is carried",
+    "for i in loop(0, n, s=0.0):\n    s = step(s + x[i])": "each iteration needs `s`",
     "for i in loop(1, n):\n    y[i] = y[i - 1]": "element of `y`",
     "for i in loop(0, n):\n    y[0] = x[i]": "element of `y`",
     "for i in loop(0, n):\n    y[k[i]] = x[i]": "element of `y`",
@@ -75,7 +85,10 @@ REFUSED = {
     "        y[i] = x[i]": "element of `y`",
     "for i in vec(0, n, width=W, group=32):\n    y[i] = x[i + 1]": None,
     "for i in loop(0, n):\n    z[i, 0] = z[1, i]": "element of `z`",
-    "for i in loop(0, n):\n    for j in loop(0, i):\n        z[i, j] = z[j, i]": "element of `z`",
+    "for i in loop(0, n):\n    for j in loop(0, i + 1):\n        z[i, j] = z[j + 1, i]":
+    "element of `z`",
+    "for b in loop(range(0, n, 8)):\n    for i in loop(b, min(b + 8, n)):\n"
+    "        z[i, 0] = z[i + 8, 0]": "element of `z`",
     "for i in loop(0, n):\n    y[i] = w[i + 1]": "`y` and `w` may be the same array",
     "for i in loop(0, n, c=0, s=0.0):\n    append(y, c, x[i])\n    s = step(s + x[i])":
     "it appends to `y`",
@@ -90,16 +103,19 @@ REFUSED = {
     "    append(y, d, x[i:W])": "it appends to `y` in several places",
     "for i in loop(0, n):\n    for j in vec(0, m, width=W, c=0):\n"
     "        append(y, c, x[j:W])": "it appends to `y`",
-    "for i in loop(0, n, c=0):\n    check(x[i] > 0.0, \"replay\")\n    append(y, c, x[i])":
-    "it may raise, and carries `c`",
+    "for i in loop(0, n, c=0):\n    check(i < m, \"replay\")\n    if x[i] > 0.0:\n"
+    "        append(y, c, 1.0)": "it may raise, and each iteration needs `c`",
+    "for i in loop(0, n, c=0):\n    if k[i] > 0:\n        check(k[i] < m, \"replay\")\n"
+    "        if x[k[i]] > 0.0:\n            append(y, c, 1.0)":
+    "it may raise, and each iteration needs `c`",
     "for i in vec(0, n, width=W, group=8, s=0.0):\n    s_1 = prefix(\"add\", s, x[i:W])\n"
-    "    y[i:W] = s_1": "`s` is a running sum of floats, which are added in their order",
+    "    y[i:W] = s_1": "`s` is a running sum of floats, which parts would round otherwise",
     "for i in vec(0, n, width=W, group=8, s=1.0):\n    s_1 = prefix(\"mul\", s, x[i:W])\n"
-    "    y[i:W] = s_1": "`s` is a running product of floats, which are multiplied in their order",
+    "    y[i:W] = s_1": "`s` is a running product of floats, which parts would round otherwise",
     "for i in vec(0, n, width=W, group=8, s=0.0):\n    s_1 = prefix(\"max\", s, x[i:W])\n"
-    "    y[i:W] = s_1": "`s` is carried",
+    "    y[i:W] = s_1": "each iteration needs `s`",
     "for i in vec(0, n, width=W, group=8, s=0, m=0):\n    s_1 = prefix(\"add\", s, k[i:W])\n"
-    "    m_1 = prefix(\"add\", m, s_1)\n    v[i:W] = m_1": "`m` is carried",
+    "    m_1 = prefix(\"add\", m, s_1)\n    v[i:W] = m_1": "each iteration needs `m`",
     "for i in vec(0, n, width=W, group=8, s=0):\n    s_1 = prefix(\"add\", s, v[i:W])\n"
     "    v[i:W] = s_1": "it reads and writes to `v`",
     "for i in vec(0, n, width=W, group=8, s=0):\n    s_1 = prefix(\"add\", s, k[i:W])\n"
@@ -132,6 +148,33 @@ def k(
     disjoint_or_same(w, y)
     disjoint(x, z)
 """
+
+
+ADDITIONS = {
+    "p = h[k[i]]\nh[k[i]] = p + 1": True,
+    "a = k[i]\np = h[a]\ncheck(a < 9, \"over\")\nif a < 9:\n    h[a] = p + 1": True,
+    "a = k[i]\np = h[a]\nq = g[a]\nh[a] = p + a\ng[a] = 2 + q": True,
+    "if k[i] < 3:\n    h[k[i]] = h[k[i]] + 1\nelse:\n    p = h[i]\n    h[i] = p + 2": True,
+    "for j in loop(0, k[i]):\n    p = h[j]\n    h[j] = p + 1": True,
+    "p = h[k[i]]\nh[i] = h[i] + 1\nh[k[i]] = p + 1": False,
+    "p = h[k[i]]\ng[i] = 1\nh[k[i]] = p + 1": False,  # if g is k, the places differ
+    "p = h[k[i]]\nh[k[i]] = p + p": False,
+    "p = h[k[i]]\nh[k[i]] = p + 1\ng[i] = p": False,
+    "p = h[k[i]]\ncheck(p < 9, \"over\")\nh[k[i]] = p + 1": False,
+    "p = h[0]\nfor j in loop(0, k[i]):\n    h[0] = p + 1": False,
+    "p = h[0]\nif k[i] < 3:\n    h[1] = p + 1": False,
+    "p = h[k[i]]\nif k[i] < 3:\n    h[i] = h[i] + 1\nh[k[i]] = p + 1": False,
+}
+
+
+@pytest.mark.parametrize("body", ADDITIONS)
+def test_additions_by_the_name_of_the_element(body: str) -> None:
+    head = TABLES[: TABLES.index("        h[k[i]]")]
+    kernel = parse(head + "        " + body.replace("\n", "\n        ") + "\n")
+    [loop] = kernel.body
+    assert isinstance(loop, Loop)
+    reason = parallel_obstacle(loop, kernel)
+    assert (reason is None and "h" in arrays_reduced_by(loop, kernel)) == ADDITIONS[body], reason
 
 
 def test_only_elements_that_iterations_share_need_tables() -> None:

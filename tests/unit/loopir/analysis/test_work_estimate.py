@@ -40,3 +40,21 @@ def test_work(body: str, work: float | None, elements: int) -> None:
         assert total_additions(work_of(outermost)) == work
     for listed in (outermost, *inner):
         assert elements_worth(outermost, listed, 1000) == elements
+
+
+ROWS = """\
+for i in loop(0, n):
+    for b in loop(range(0, n, 4096), s=0.0):
+        for j in loop(b, min(b + 4096, n), t=0.0):
+            t = step(t + z[i, j])
+        s = step(s + t)
+    for j in loop(0, n):
+        z[i, j] = z[i, j] / s"""
+
+
+def test_rows_in_blocks_are_as_long_as_others() -> None:
+    """A guess of the length of a row is one for all loops over it."""
+    outermost, *inner = loops(ROWS)
+    blocks, block, row = (elements_worth(outermost, listed, 1e6) for listed in inner)
+    assert blocks == block
+    assert block == pytest.approx(row, rel=0.05)

@@ -187,3 +187,90 @@ def k(n: i64, x: f64[::1], t: own(f64[::1]), out: mut(f64[::1])):
         with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
             function(x, np.zeros(2))
         assert function(x, np.ones(2)) == 6.0
+
+
+def length_of_list(x):
+    return len([v for v in x if v > 0.5])
+
+
+def length_of_appended(x):
+    kept = []
+    for v in x:
+        if v > 0.5:
+            kept.append(v)
+        elif v < -0.5:
+            kept.append(-v)
+    return len(kept)
+
+
+def length_of_selection(x):
+    return len(x[x > 0.5])
+
+
+def never_read(x):
+    t = np.empty(len(x))
+    s = 0.0
+    for i in range(len(x)):
+        t[i] = x[i] / 2.0
+        s = max(s, x[i])
+    return s
+
+
+def read_backwards(x):
+    kept = [v for v in x if v > 0.5]
+    return len(kept), kept[-1] if kept else 0.0
+
+
+NEVER_READ = [length_of_list, length_of_appended, length_of_selection, never_read]
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 300])
+@pytest.mark.parametrize("function", [*NEVER_READ, read_backwards])
+def test_arrays_that_are_never_read_are_not_made(function: Callable[..., Any], n: int) -> None:
+    x = np.random.default_rng(n).random(n) * 2 - 1
+    ours = fuse(function, on_reject="raise")
+    assert_same(outcome(ours, (x,)), outcome(function, (x,)), function.__name__)
+    kernel = parse(ours.emit("loopir", x).partition("#")[0])
+    assert sum(p.rank == 1 for p in kernel.params) == 1 + (function is read_backwards)
+
+
+def shorter(x):
+    t = np.zeros(len(x) - 3, np.float32)
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+        if i > 2:
+            t[i - 3] = x[i]
+    return s
+
+
+def shorter_and_joined(x):
+    n = len(x) - 3
+    t = np.empty(n)
+    s = 0.0
+    for i in range(n):
+        t[i] = x[i] * 2.0
+    for i in range(n):
+        s += t[i]
+    return s
+
+
+def shorter_matrix(x):
+    t = np.zeros((2, len(x) - 3))
+    s = 0.0
+    for i in range(len(x) - 3):
+        t[1, i] = x[i]
+        s += x[i]
+    return s
+
+
+@pytest.mark.parametrize("n", [0, 2, 3, 8])
+@pytest.mark.parametrize("function", [shorter, shorter_and_joined, shorter_matrix])
+def test_an_array_that_is_not_made_raises_if_its_length_is_negative(
+    function: Callable[..., Any], n: int
+) -> None:
+    x = np.arange(float(n))
+    ours = fuse(function, on_reject="raise", reassociate=False)
+    assert_same(outcome(ours, (x,)), outcome(function, (x,)), function.__name__)
+    kernel = parse(ours.emit("loopir", x).partition("#")[0])
+    assert [p.name for p in kernel.params if p.rank] == ["x"]

@@ -11,6 +11,7 @@ from fusing import fused
 
 from loopir.fusion import Fusion
 from loopir.ir_printer import parse, show
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 VECTORS = (
@@ -143,7 +144,7 @@ def coalesced(params: str, text: str, results: frozenset[str] = RESULTS) -> Fusi
 @pytest.mark.parametrize("name", GO)
 def test_a_temporary_is_kept_in_the_result(name: str) -> None:
     f = coalesced(VECTORS, GO[name])
-    assert f.contracted == ("t",), show(f.kernel)
+    assert "t" in f.contracted, show(f.kernel)
     assert "exp" in show(f.kernel)
 
 
@@ -156,7 +157,7 @@ def test_a_temporary_has_its_own_memory(name: str) -> None:
 @pytest.mark.parametrize("name", ROWS_GO)
 def test_rows_are_kept_in_the_result(name: str) -> None:
     f = coalesced(MATRICES, ROWS_GO[name])
-    assert f.contracted == ("t",), show(f.kernel)
+    assert "t" in f.contracted, show(f.kernel)
 
 
 @pytest.mark.parametrize("name", ROWS_STAY)
@@ -167,18 +168,18 @@ def test_rows_have_their_own_memory(name: str) -> None:
 
 def test_not_where_memory_may_be_shared_or_packed() -> None:
     guarded = "guard(n > 0, \"GUARD_SHAPE\")\ndisjoint_or_same(b, out)" + FOLD + NORMED
-    assert coalesced(VECTORS, guarded).contracted == ()
+    assert "t" not in coalesced(VECTORS, guarded).contracted
     guarded = "disjoint_or_same(b, t)" + FOLD + NORMED
-    assert coalesced(VECTORS, guarded).contracted == ()
+    assert "t" not in coalesced(VECTORS, guarded).contracted
     bools = VECTORS.replace("t: own(f64", "t: own(bool").replace("out: mut(f64", "out: mut(bool")
     packed = FOLD.replace("exp(a[i])", "a[i] / 3.0 > 1.0").replace("q + t[i]", "q + f64(t[i])")
     text = packed + NORMED.replace("t[j] / q", "t[j] & (q > 2.0)")
-    assert coalesced(bools, text).contracted == ()
+    assert "t" not in coalesced(bools, text).contracted
 
 
 def test_not_in_an_argument() -> None:
     """What an argument holds would be lost if the call is replayed, or it may be another one."""
-    assert coalesced(VECTORS, FOLD + NORMED, frozenset()).contracted == ()
+    assert "t" not in coalesced(VECTORS, FOLD + NORMED, frozenset()).contracted
 
 
 # -- as programs
@@ -205,7 +206,7 @@ def twice(X):
     return p, e * 2.0
 
 
-@pytest.mark.parametrize("target", ["scalar", "sse2", "avx2", "avx512"])
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("program", [softmax, softmax_of_columns, of_a_vector, twice])
 @pytest.mark.share(4, each="program")
 def test_programs(

@@ -11,6 +11,7 @@ from fusing import fused, kernel
 
 from loopir.ir_printer import parse, show
 from loopir.nodes import Kernel
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 FOLD = """
@@ -302,7 +303,7 @@ def given(shape: tuple[int, int], dtype: str, order: str = "C") -> np.ndarray:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("target", ["scalar", "sse2", "avx2", "avx512"])
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.share(6, each="program")
 def test_same_bits_as_with_the_temporary(
     program: Callable[..., Any], target: str, monkeypatch: pytest.MonkeyPatch

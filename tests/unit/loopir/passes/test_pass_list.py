@@ -24,9 +24,9 @@ from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse, show
 from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
-from loopir.op_table import STATUS
 from loopir.passes.canonical.propagate_copies import propagate_copies
 from loopir.passes.pass_list import PASS_LIST, Pass, optimise
+from loopir.status_bits import STATUS
 
 pytestmark = pytest.mark.share(1)  # each row is met in a plain run
 

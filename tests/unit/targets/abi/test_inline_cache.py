@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import functools
 import sys
+from pathlib import Path
 from types import MethodDescriptorType, MethodType
 from typing import Any
 
 import numpy as np
 import pytest
+from forked_programs import run_program
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -367,3 +369,42 @@ def test_methods_are_bound_by_a_builtin() -> None:
     for _ in range(1000):
         counter.total  # noqa: B018
     assert sys.getrefcount(counter) == references
+
+
+ENDLESS = """
+import sys
+from transpile import fuse
+from targets.abi.trampoline import trampoline
+
+assert trampoline(None)
+
+@fuse(on_reject="silent")
+def even(n):
+    return odd(n + 1)
+
+@fuse(on_reject="silent")
+def odd(n):
+    return even(n + 1)
+
+class Walk:
+    @fuse(on_reject="silent")
+    def step(self, n):
+        return [self.step(n + 1) for _ in range(1)]
+
+sys.setrecursionlimit(1_000_000)
+for call in (even, Walk().step) * 2:
+    try:
+        call(0)
+    except RecursionError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the end of the stack is known on Linux alone")
+def test_a_recursion_ends_before_the_stack_does(tmp_path: Path) -> None:
+    path = tmp_path / "endless.py"
+    path.write_text(ENDLESS)
+    shown = run_program("-W", "ignore", path, timeout=240.0, start_python=True).stdout
+    lines = shown.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("maximum recursion depth exceeded") for line in lines)

@@ -16,8 +16,8 @@ import pytest
 
 from loopir.dtypes import DTYPES, MAX_PARAMS, MAX_RANK
 from loopir.nodes import Kernel, Param
-from loopir.op_table import STATUS
-from targets.abi import native_entry, object_layout, parameter_specs, trampoline
+from loopir.status_bits import STATUS
+from targets.abi import c_api, native_entry, object_layout, parameter_specs, trampoline
 from targets.abi.load_kernel import MISMATCH, LoadedKernel, load_kernel
 from targets.build.build_kernel import BuildError, build_object
 from targets.c.headers import read_header
@@ -327,7 +327,7 @@ def test_the_layout_is_proved_here() -> None:
 def test_a_layout_that_is_not_so_leaves_the_safe_road(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_layout, "_NDARRAY", struct.Struct("nPiPPPPPi"))
     assert not object_layout.layout_matches()
-    monkeypatch.setattr(trampoline, "_opened", [])
+    monkeypatch.setattr(c_api, "opened", [])
     entry = load_kernel(build_object("long tp_kernel(void) { return 5; }"), kernel())
     assert (entry.native, entry.fast()) == (False, 5)
 

@@ -9,8 +9,8 @@ import pytest
 
 from loopir.dtypes import DTYPES
 from targets.abi import trampoline
+from targets.abi.c_api import bind_table, list_addresses, python_addresses
 from targets.abi.sequence_conversion import SequenceSpec, sequence_converter
-from targets.abi.trampoline import _bind, _list_addresses, _python_addresses
 from targets.build.shared_library import open_library
 
 NAN = float("nan")
@@ -47,17 +47,17 @@ def move(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
     native = trampoline.trampoline(None)
     assert native is not None
     library = open_library(native.path, permanent=True)
-    tables = {"tp_bind": _python_addresses(), "tp_bind_items": _list_addresses()}
+    tables = {"tp_bind": python_addresses(), "tp_bind_items": list_addresses()}
     known = (3, 10) <= sys.version_info < (3, 14)
     assert all((table[-1] > 0) == known for table in tables.values())
     if request.param == "numpy":
         monkeypatch.setattr("targets.abi.sequence_conversion.opened_trampoline", lambda: None)
     if request.param == "unknown layouts":
         for name, table in tables.items():
-            _bind(library.address(name), [*table[:-1], 0])
+            bind_table(library.address(name), [*table[:-1], 0])
     yield sequence_converter
     for name, table in tables.items():
-        _bind(library.address(name), table)
+        bind_table(library.address(name), table)
 
 
 @pytest.mark.parametrize(("items", "value"), GOOD)

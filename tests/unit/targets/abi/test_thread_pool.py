@@ -19,8 +19,8 @@ from forked_programs import run_program
 from paths import SUPPORT
 from pool_harness import connect_harness, harness_program, pool_of_its_own, run_region, times
 
-from loopir.op_table import STATUS
-from targets.abi import thread_pool
+from loopir.status_bits import STATUS
+from targets.abi import pool_control, thread_pool
 from targets.abi.load_kernel import load_kernel
 from targets.build.build_kernel import build_object
 from targets.c.headers import read_header
@@ -30,7 +30,7 @@ REPLAY = STATUS["replay"]
 LENGTH, GRAIN = 10_000, 64
 
 
-def counts() -> thread_pool.PoolCounts:
+def counts() -> pool_control.PoolCounts:
     found = thread_pool.pool_counts()
     assert found
     return found
@@ -62,9 +62,9 @@ def test_several_threads_take_part() -> None:
     with thread_pool.forced(4):
         for _ in range(20):  # on a busy machine a thread may begin when all is done
             seen.update(run_region("sleep", 40).threads.tolist())
-            if len(seen) == 4:
+            if len(seen) >= 4:  # more, if a fork has ended threads between the calls
                 break
-    assert len(seen) == 4
+    assert len(seen) >= 4
 
 
 def test_each_thread_runs_its_part_of_the_range_in_each_call() -> None:
@@ -345,7 +345,7 @@ def test_a_fork_in_the_middle_of_a_region() -> None:
 SIGNALLED = IMPORTS + """
 import ctypes, os, signal, sys, threading, time
 from pool_harness import KINDS, connect_harness, run_region
-from targets.abi import signal_checks, thread_pool, trampoline
+from targets.abi import pool_control, signal_checks, thread_pool, trampoline
 from targets.abi.thread_pool import connect
 from targets.build.shared_library import SharedLibrary
 
@@ -361,7 +361,7 @@ if native:
     goes_on, bind = opened.goes_on, opened.bind_pool
 else:
     goes_on, bind = signal_checks._separate_functions()
-state = thread_pool._opened[0].state
+state = pool_control.opened[0].state
 ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(state)
 ctypes.c_void_p.in_dll(library, "harness_goes_on").value = goes_on
 caught = []
@@ -398,11 +398,11 @@ FORKED_BY_HANDLER = IMPORTS + """
 import ctypes, os, signal, threading
 import numpy as np
 from pool_harness import connect_harness, run_region
-from targets.abi import thread_pool, trampoline
+from targets.abi import pool_control, thread_pool, trampoline
 
 library = connect_harness(to_pool=True)
 opened = trampoline.trampoline(None)
-ctypes.CFUNCTYPE(None, ctypes.c_void_p)(opened.bind_pool)(thread_pool._opened[0].state)
+ctypes.CFUNCTYPE(None, ctypes.c_void_p)(opened.bind_pool)(pool_control.opened[0].state)
 ctypes.c_void_p.in_dll(library, "harness_goes_on").value = opened.goes_on
 children = []
 signal.signal(signal.SIGUSR1, lambda *_: children.append(os.fork()))
@@ -428,7 +428,7 @@ def test_a_signal_handler_forks_in_the_middle_of_a_region(tmp_path: Path) -> Non
 NO_THREADS = IMPORTS + """
 import numpy as np, resource, sys
 from pool_harness import KINDS, connect_harness, run_region
-from targets.abi import thread_pool
+from targets.abi import pool_control, thread_pool
 import ctypes
 connect_harness(to_pool=True)
 libc = ctypes.CDLL(None)
@@ -455,7 +455,7 @@ def test_without_threads_the_caller_does_it_all(tmp_path: Path) -> None:
 ENDS = IMPORTS + """
 import sys, threading, time
 from pool_harness import run_region
-from targets.abi import thread_pool
+from targets.abi import pool_control, thread_pool
 running = {running}
 thread_pool.wait_until_ready()
 context = thread_pool.forced(3)
@@ -510,7 +510,7 @@ def test_a_kernel_is_connected_and_its_context_counts(native: bool) -> None:
         assert loaded.fast(out) == 0
         assert (out == np.arange(10_000.0)).all()
         assert counts().parallel == before + 1
-        bound: ContextVar[int] = thread_pool._contexts[0] if thread_pool._contexts else BOUND
+        bound: ContextVar[int] = pool_control.contexts[0] if pool_control.contexts else BOUND
         thread_pool.limit_by_context(bound)
         token = bound.set(1)
         assert loaded.fast(out) == 0

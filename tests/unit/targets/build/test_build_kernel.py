@@ -112,15 +112,15 @@ def test_without_any_the_wheel_serves(monkeypatch: pytest.MonkeyPatch, tmp_path:
         with pytest.raises(NoCompiler, match="ziglang"):
             find_compiler()
     else:
-        assert find_compiler().command[1:] == ("cc", "-mcpu=baseline")
+        assert find_compiler().command[1:] == ("cc", *compiler_module._ZIG_FLAGS)
 
 
-def test_zig_does_not_compile_for_its_own_machine(
+def test_zig_compiles_neither_for_its_own_machine_nor_with_a_sanitizer(
     script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for command in (f"{script('zig', 'exit 0')} cc", f"{script('py', 'exit 0')} -m ziglang cc"):
         monkeypatch.setenv("CC", command)
-        assert find_compiler().command[-1] == "-mcpu=baseline"
+        assert find_compiler().command[-2:] == ("-mcpu=baseline", "-fno-sanitize=undefined")
 
 
 def test_identity_changes_with_the_program(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:

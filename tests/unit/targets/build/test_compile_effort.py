@@ -9,7 +9,14 @@ import pytest
 from targets.build import build_kernel, compile_effort
 from targets.build.build_kernel import build_object
 from targets.build.c_compiler import Compiler
-from targets.build.compile_effort import EFFORTS, LINK_FLAGS, Effort, accepted_flags, effort_for
+from targets.build.compile_effort import (
+    EFFORTS,
+    LEFT_OUT,
+    LINK_FLAGS,
+    Effort,
+    accepted_flags,
+    effort_for,
+)
 from transpile import fuse
 
 
@@ -44,7 +51,8 @@ def test_clang_gets_no_flags_of_gcc() -> None:
     for effort in EFFORTS:
         assert accepted_flags(gcc, effort.flags) == effort.flags
         assert all(flag.startswith("-O") for flag in accepted_flags(clang, effort.flags))
-    assert accepted_flags(clang, ("-O2", "-fPIC")) == ("-O2", "-fPIC")
+    assert accepted_flags(gcc, ("-O2", "-fPIC", *LEFT_OUT)) == ("-O2", "-fPIC", *LEFT_OUT)
+    assert accepted_flags(clang, ("-O2", "-fPIC", *LEFT_OUT)) == ("-O2", "-fPIC")
 
 
 def test_compilers_with_flags_of_their_own_link_all_libraries() -> None:

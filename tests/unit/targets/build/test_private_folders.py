@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_injection import Injection
 
 from targets.build import private_folders
 from targets.build.private_folders import (
@@ -123,6 +125,24 @@ def test_a_fault_while_a_folder_is_removed(
         private_folders.remove_private_folder(path)
     assert not Path(path).exists()
     assert path not in private_folders._locks
+
+
+@pytest.mark.skipif(not hasattr(sys, "setprofile"), reason="no profile functions")
+def test_each_step_of_removing_a_folder_may_fail(place: Path) -> None:
+    def uses_a_folder() -> None:
+        with private_folder():
+            assert len(list(place.iterdir())) == 1
+
+    uses_a_folder()
+    for step in itertools.count(1):
+        injection, locks = Injection(step, "memory"), {**private_folders._locks}
+        with suppress(MemoryError):
+            injection.run(uses_a_folder)
+        assert list(place.iterdir()) == [], step
+        assert private_folders._locks == locks, step
+        if injection.error is None:
+            break
+    assert step > 20
 
 
 ENDS_EARLY = """

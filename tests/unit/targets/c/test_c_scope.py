@@ -1,4 +1,5 @@
-"""Names of the user's may be words that generated C, or a header of its, has for itself."""
+"""Names of the user's may be words that generated C, or a header of its, has for itself; and what
+a check does that fails."""
 from __future__ import annotations
 
 import keyword
@@ -8,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from agree import assert_same, outcome
 from written import written
 
+from loopir.ir_parser import parse
 from targets.build.c_compiler import find_compiler
+from targets.c.emit_c import emit
 from targets.isa.target import Target
-from targets.isa.target_registry import runnable_targets
+from targets.isa.target_registry import TARGETS, runnable_targets
 from transpile import fuse
 
 FEW = 28
@@ -51,3 +55,48 @@ def test_words_of_c(
         wanted = f(np.arange(9.0), np.zeros(9), *given)
         got = fuse(f, target=target.name)(np.arange(9.0), np.zeros(9), *given)
         assert np.array_equal(got, wanted)
+
+
+COUNTED = """
+def k(at: i64[::1], n: mut(i64[::1]), sums: mut(f64[:, ::1])):
+    disjoint(at, n)
+    disjoint(at, sums)
+    disjoint(n, sums)
+    for i in loop(0, at.shape[0]):
+        inside = at[i] < n.shape[0]
+        check(inside, "replay")
+        if inside:
+            n[at[i]] = n[at[i]] + 1
+        for j in loop(0, sums.shape[1]):
+            sums[i, j] = sums[i, j] + 1.0
+"""
+
+
+@pytest.mark.parametrize("target", ["scalar", "avx2"])
+def test_a_kernel_returns_where_python_must_replay_the_call(target: str) -> None:
+    """Though by `Kernel.stops` it may go on: the C compiler then knows that the check holds."""
+    c = emit(parse(COUNTED), TARGETS[target])
+    assert "return status | 16;" in c
+    assert "status |= 16" not in c
+
+
+def centers(x, labels, sums, counts):
+    for i in range(x.shape[0]):
+        c = labels[i]
+        counts[c] += 1
+        for t in range(x.shape[1]):
+            sums[c, t] += x[i, t]
+
+
+@pytest.mark.parametrize("wrong", [0, 150, 299, None])
+@pytest.mark.parametrize("label", [-5, -4, 3, 4, 2**40])
+def test_what_was_written_before_is_put_back(wrong: int | None, label: int) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(-4, 4, 300)
+    if wrong is not None:
+        labels[wrong] = label
+    args = rng.random((300, 3)), labels, np.zeros((4, 3)), np.zeros(4, np.int64)
+    fused = fuse(centers, on_reject="raise")
+    for _ in range(2):
+        assert_same(outcome(fused, args), outcome(centers, args), "centers", ulps=0)
+    assert fused.stats.compiled or fused.stats.replays == {"GUARD_BOUNDS": 2}

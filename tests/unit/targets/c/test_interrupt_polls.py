@@ -294,10 +294,10 @@ def test_a_signal_is_noticed_where_iterations_take_long_suddenly(
 def test_on_both_call_paths(
     native: bool, alarm: Callable[[], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from targets.abi import trampoline
+    from targets.abi import c_api
 
     if not native:
-        monkeypatch.setattr(trampoline, "_opened", [None])
+        monkeypatch.setattr(c_api, "opened", [None])
     fused = fuse(counted, cache=False)
     fused(np.ones(2), 3)
     alarm()

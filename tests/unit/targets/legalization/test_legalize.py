@@ -141,6 +141,36 @@ def test_joined_folds_that_do_not_fit_the_registers_are_apart() -> None:
     assert [len(x.body) for x in loops(k, "avx2")] == [2, 2, 1]
 
 
+@pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
+@pytest.mark.parametrize(
+    ("dtype", "wide", "factor", "is_short"),
+    [
+        ("i32", "i64", "i64(y[i:W])", True),
+        ("u32", "u64", "u64(y[i:W])", True),
+        ("i32", "i64", "broadcast(-7, W)", True),
+        ("i32", "i64", "(i64(y[i:W]) + i64(y[i:W]))", False),
+        ("u32", "i64", "i64(y[i:W])", False),
+        ("i64", "i64", "y[i:W]", False),
+    ],
+)
+def test_products_of_halves(dtype: str, wide: str, factor: str, is_short: bool, target: str) -> None:
+    k = parse(f"""
+def product(x: {dtype}[::1], y: {dtype}[::1], z: mut({wide}[::1])):
+    for i in vec(0, x.shape[0], width=W):
+        t = cast(x[i:W], {wide})
+        z[i:W] = t * {factor}
+""")
+    has_row = TARGETS[target].row("short_mul", Vec(wide, TARGETS[target].lanes(wide))) is not None
+    legal = legalize(k, TARGETS[target])
+    assert any(getattr(n, "op", "") == "short_mul" for n in walk(legal)) == (is_short and has_row)
+    limits = np.iinfo(DTYPES[dtype].numpy)
+    ends = np.array([limits.min, limits.max, 0, 1, limits.max - 1, limits.min + 1, 12345], limits.dtype)
+    x, y = (np.ascontiguousarray(a.ravel()) for a in np.meshgrid(ends, ends))
+    want, got = ({"x": x, "y": y, "z": np.zeros(x.size, DTYPES[wide].numpy)} for _ in range(2))
+    assert run_kernel(k, want).status == run_native(k, target, got)
+    assert np.array_equal(want["z"], got["z"])
+
+
 def test_folds_that_do_more_stay_joined() -> None:
     chained = KERNELS["statistics"].replace("abs(v)", "abs(s)")
     stores = KERNELS["statistics"].replace("        q = step", "        x[i:W] = v\n        q = step")

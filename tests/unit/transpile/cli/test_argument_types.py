@@ -325,6 +325,41 @@ def test_arrays_by_the_uses_of_results() -> None:
     }
 
 
+def test_integers_by_their_uses() -> None:
+    """A number of items, what is shifted or masked; a list of items is no array."""
+    def f(n, m, bits, k, words, x, r, keys, flags):
+        dist = [0.0] * n
+        seen = (m + 1) * [False]
+        dist[0] = seen[0]
+        for i in range(len(words)):
+            bits ^= words[i] >> k
+        low = x << 2
+        return dist, bits + r, low[0], keys[0] ^ keys[1], flags[0] & (x[0] > 0)
+
+    assert types(f) == {
+        "n": "int", "m": "int", "bits": "int", "k": "int", "words": "i64[:]", "x": "i64[:]",
+        "r": "float", "keys": "i64[:]", "flags": "i64[:]",
+    }
+
+
+def test_arrays_by_updates() -> None:
+    """Of arrays that are updated with one another, and of numbers that are not."""
+    def f(m, p, v, w, b, dt, k, total):
+        v -= np.mean(m * v, axis=0) / np.mean(m)
+        p[:, 0] = m[:, 0]
+        for i in range(9):
+            p += v * dt
+            w -= k * np.exp(-p)
+            total += m[i, 0] * k
+        w += b
+        return p, v, w, b[0], total
+
+    assert types(f) == {
+        "m": "f64[:, :]", "p": "f64[:, :]", "v": "f64[:, :]", "w": "f64[:, :]", "b": "f64[:]",
+        "dt": "float", "k": "float", "total": "float",
+    }
+
+
 def test_functions_that_are_called() -> None:
     def f(x, step, steps, key=None):
         s = 0.0 if step is None else step(x[0])

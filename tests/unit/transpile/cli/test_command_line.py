@@ -384,6 +384,34 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.count(", auto") == 1
 
 
+def test_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown() -> dict[str, tuple[str, str]]:
+        status, out, _ = run(capsys, "--machine")
+        assert status == 0
+        lines = out.splitlines()
+        return {line[:9].strip(): (line[9:59].strip(), line[59:].strip()) for line in lines}
+
+    rows = shown()
+    assert rows["made for"][1] == "set by TRANSPILE_MACHINE"
+    assert {"cpu", "target", "core", "reads", "writes", "rows", "threads"} <= set(rows)
+    assert rows["reads"][0].startswith("L1 ")
+    assert rows["reads"][1] == "measured"
+    monkeypatch.setenv("TRANSPILE_MACHINE", "64K,2M,8M")
+    assert shown()["made for"][0] == "L1 64 KiB, L2 2 MiB, L3 8 MiB"
+    monkeypatch.delenv("TRANSPILE_MACHINE")
+    rows = shown()
+    assert rows["made for"][1] == ("from the above" if "L1" in rows else "default")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "empty"))
+    assert shown()["speed"] == ("CC=no-such-compiler: there is no such program", "not measured")
+    monkeypatch.setenv("TRANSPILE_MACHINE", "32K")
+    status, out, err = run(capsys, "--machine")
+    assert (status, out) == (2, "")
+    assert err.startswith("transpile: TRANSPILE_MACHINE=32K: want typical, or the sizes of three")
+
+
 def test_ops(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--ops")
     assert status == 0
@@ -415,7 +443,8 @@ def test_nothing_asked(capsys: pytest.CaptureFixture[str]) -> None:
         (["--targets", "FILE"], "not a file and --targets at once"),
         (["--explain", "GUARD_ALIAS", "--cache"], "not --explain and --cache at once"),
         (["--targets", "--check"], "--targets goes with no other option"),
-        (["FILE", "-o", "out"], "there is no --emit"),
+        (["--machine", "FILE"], "not a file and --machine at once"),
+        (["FILE", "-o", "out"], "there is neither"),
         (["FILE", "--emit", "c", "--format", "json"], "--emit prints none"),
         (["FILE", "--", "a"], "there is no --run"),
         (["FILE", "--emit", "pdf"], "invalid choice: 'pdf'"),

@@ -199,3 +199,29 @@ def test_the_line_of_what_cannot_be_read(tmp_path: Path) -> None:
     path.write_text("x = 1\nx = = 2\n")
     with pytest.raises(UnreadableFile, match=r"bad\.py:2: .* \(the syntax is that of Python 3\.\d"):
         compiled_cells(str(path))
+
+
+def test_a_cell_with_the_magic_is_fused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `notebook_magics` does it; lines are those of the cell, also under ``--run``."""
+    function = "def {}(x):\n    s = 0.0\n    for v in x: s += v\n    return s\n"
+    path = notebook(
+        tmp_path / "a.ipynb", "import numpy as np\n",
+        f"\n%%fuse threads=1\n{function.format('total')}\nclass A:\n"
+        f"    {function.format('method').replace(chr(10), chr(10) + '    ')}\n"
+        f"@staticmethod\n{function.format('left')}\ntotal(np.ones(9))\n",
+        f"# %%fuse\n{function.format('plain')}\n", "%%fuse (\nx = 1\n",
+    )
+    assert main([str(path), "--format", "json"]) == 2
+    captured = capsys.readouterr()
+    assert "a.ipynb:4" in captured.err
+    reports = json.loads(captured.out)
+    assert [(r["function"], r["line"]) for r in reports] == [("total", 3), ("A.method", 9)]
+    assert all(r["accepted"] for r in reports)
+    cells = json.loads(path.read_text())
+    path.write_text(json.dumps(cells | {"cells": cells["cells"][:-1]}))
+    assert main([str(path), "--format", "json", "--run"]) == 0
+    ran = {r["function"]: r for r in json.loads(capsys.readouterr().out)}
+    assert ran["total"]["signature"] == "(x: f64[:])"
+    assert ran["total"]["stats"]["compiled"] == 1

@@ -2,15 +2,20 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import pytest
+from paths import ROOT
 
 from transpile.frontend.ast_walk import (
+    NodeTransformer,
     all_blocks,
     breaks_of_loop,
+    child_nodes,
     copy_tree,
     same_tree,
     tree_key,
+    walk_nodes,
 )
 from transpile.frontend.core_nodes import ReplayIf
 
@@ -80,3 +85,47 @@ def test_breaks_of_a_loop_and_not_of_one_inside() -> None:
     assert isinstance(loop, ast.For)
     marked = [k for k, line in enumerate(LOOP.splitlines(), 1) if "# " in line]
     assert [b.lineno for b in breaks_of_loop(loop.body)] == marked
+
+
+NO_CHILDREN = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+
+
+MODULES = "transpile/frontend/ast_names.py", "targets/isa/avx512.py"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_walks_are_those_of_python_without_contexts_and_operators(name: str) -> None:
+    module = ast.parse((ROOT / name).read_text())
+    nodes = [n for n in ast.walk(module) if not isinstance(n, NO_CHILDREN)]
+    assert [*walk_nodes(module)] == nodes
+    for n in nodes:
+        children = [c for c in ast.iter_child_nodes(n) if not isinstance(c, NO_CHILDREN)]
+        assert child_nodes(n) == children
+
+
+class Rewrite:
+    """Replaces, removes and multiplies nodes, in lists of nodes and in fields of one."""
+
+    def visit_Name(self: Any, node: ast.Name) -> ast.AST:
+        return ast.Constant(None) if node.id in ("self", "node") else node
+
+    def visit_If(self: Any, node: ast.If) -> object:
+        self.generic_visit(node)
+        return [node, *node.body] if node.orelse else None
+
+    def visit_arg(self: Any, node: ast.arg) -> ast.arg | None:
+        return None if node.arg.startswith("n") else node
+
+
+class Ours(Rewrite, NodeTransformer):
+    pass
+
+
+class Pythons(Rewrite, ast.NodeTransformer):
+    pass
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_transformer_is_as_that_of_python(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert same_tree(Ours().visit(ast.parse(text)), Pythons().visit(ast.parse(text)))

@@ -94,7 +94,7 @@ def state(m: Model) -> dict[str, Any]:
 def outcome(f: Callable[..., Any], *args: Any) -> str:
     try:
         return repr(f(*args))
-    except ZeroDivisionError as error:
+    except (AttributeError, ZeroDivisionError) as error:
         return str(error)
 
 
@@ -500,4 +500,79 @@ def unpacked_attribute(c, x):
 @pytest.mark.parametrize("f", [item_of_attribute, item_at_computed_place, unpacked_attribute])
 def test_the_item_of_a_tuple_that_is_not_compiled_is_named(f: Callable[..., Any]) -> None:
     rejection, *_ = fuse(f).report(OfMixedTuple(), np.arange(3.0)).rejections
-    assert rejection.message == "`c.t[1]` is of type str, and no number"
+    assert rejection.message == "`c.t[1]` is of type str, which is not compiled"
+
+
+class Fitted:
+    """A model as people write it: attributes of any type before the call, which sets them."""
+
+
+def array_is_made(self: Any, x: Any) -> Any:
+    self.w = np.zeros(len(x))
+    self.losses = []
+    for _ in range(3):
+        self.w += x
+        self.losses.append(self.w.sum())
+    return self.w
+
+
+def tuple_is_stored(self: Any, x: Any) -> Any:
+    total = 0.0
+    for v in x:
+        total += v
+    self.w = total, 2
+    self.losses = [total, 1.0]
+    return total
+
+
+def read_before_it_is_set(self: Any, x: Any) -> Any:
+    old = self.w
+    self.w = 0.0
+    for v in x:
+        self.w += v
+    return old
+
+
+def set_on_one_path_alone(self: Any, x: Any) -> Any:
+    total = 0.0
+    for v in x:
+        total += v
+    if total > 2:
+        self.w = total
+    return total
+
+
+def other_names(self: Any, x: Any) -> Any:
+    self.losses = [v * 2 for v in x]
+    self.w = x
+    for i in range(len(x)):
+        self.w[i] += 1
+    self.copy = self.w
+    return self.losses
+
+
+SET = [
+    array_is_made, tuple_is_stored, read_before_it_is_set, set_on_one_path_alone, other_names,
+]
+BEFORE = ["absent", None, "text", 3, np.ones(2), [1.0], (1, 2), {1: 2}, Model()]
+
+
+@pytest.mark.parametrize("f", SET, ids=lambda f: f.__name__)
+def test_what_an_attribute_was_before(f: Callable[..., Any]) -> None:
+    """It may be of any type, which the new value need not have; the same objects are stored."""
+    fused = fuse(f, on_reject="silent")
+    for value in BEFORE:
+        for x in (np.arange(3.0), np.zeros(0)):
+            told = []
+            for g in (f, fused):
+                model, y = Fitted(), x.copy()
+                if not isinstance(value, str) or value != "absent":
+                    vars(model).update(w=value, losses=value)
+                result = outcome(lambda: g(model, y))  # noqa: B023
+                values = [y, *vars(model).values()]
+                pairs = [(i, j) for i, a in enumerate(values) for j, b in enumerate(values)
+                         if a is b and isinstance(a, (np.ndarray, list))]
+                told.append((result, [*vars(model)], repr(values), pairs))
+            assert told[1] == told[0], (value, len(x))
+    always = f in (array_is_made, tuple_is_stored)
+    assert fused.stats.compiled >= (2 * len(BEFORE) if always else 6)

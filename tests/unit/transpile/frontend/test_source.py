@@ -9,12 +9,14 @@ import linecache
 import math
 import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loopir.nodes import Span
+from transpile import fuse
 from transpile.diagnostics import Refused
 from transpile.frontend.name_resolution import NameScope, Scope
 from transpile.frontend.source import read_functions, read_source, read_text, span_of
@@ -329,3 +331,66 @@ def test_what_was_read_is_read_again_only_after_an_edit(tmp_path: Path) -> None:
     del module.f, first, again
     gc.collect()
     assert kept() is None
+
+
+Y = 5.0
+
+
+def of_a_helper_without_a_value(v: Any) -> Any:
+    Y: float
+    return v * Y  # noqa: F821
+
+
+def declares_in_a_helper(x: Any) -> Any:
+    s: float
+    s = 0.0
+    for v in x:
+        s += of_a_helper_without_a_value(v)
+    return s
+
+
+def declares_itself(x: Any) -> Any:
+    Y: float
+    s: float = 0.0
+    for v in x:
+        s += v * Y  # noqa: F821
+    return s
+
+
+def declares_in_a_local_function(x: Any) -> Any:
+    def inner(v: Any) -> Any:
+        Y: float
+        return v * Y  # noqa: F821
+
+    s: float = 0.0
+    for v in x:
+        s += inner(v)
+    return s
+
+
+@pytest.mark.parametrize(
+    "function", [declares_in_a_helper, declares_itself, declares_in_a_local_function]
+)
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_a_name_that_is_only_declared_is_local(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnboundLocalError):
+        function([1.0])
+    with pytest.raises(UnboundLocalError):
+        fuse(function)([1.0])
+
+
+def test_annotations_are_dropped() -> None:
+    def annotated(x: Any) -> Any:
+        x: list[float]
+        s: float
+        s = 0.0
+        out: list[float] = []
+        for v in x:
+            t: float = v * 2
+            out.insert(0, t)
+            s += t
+        return s, out
+
+    fused = fuse(annotated, on_reject="raise")
+    assert fused([1.0, 2.0]) == annotated([1.0, 2.0])
+    assert fused.stats.compiled == 1

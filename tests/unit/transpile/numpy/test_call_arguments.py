@@ -130,3 +130,18 @@ def test_none_that_is_not_the_default(call: str, tmp_path: Path) -> None:
     plain = written(tmp_path, text).f
     args = (np.array([1.0, np.nan]),)
     assert_same(outcome(fuse(plain, on_reject="silent"), args), outcome(plain, args), call)
+
+
+@pytest.mark.parametrize("call", [
+    "np.ones(k[0])", "np.full((k[0], 2), 0.5)", "np.ones(k[0], np.int32)", "np.zeros((k[0], 3))",
+    "np.arange(k[0])", "sum([np.full(n, 0.5).sum() for n in k])",
+])
+def test_lengths_that_are_integers_of_numpy(call: str, tmp_path: Path) -> None:
+    plain = written(tmp_path, f"import numpy as np\ndef f(k):\n    return {call}\n").f
+    fused = fuse(plain, on_reject="silent")
+    for dtype in (np.int64, np.int16, np.uint8, np.bool_, np.float64):
+        for first in (3, 0, -1):
+            if first >= 0 or dtype in (np.int64, np.int16):
+                args = (np.array([first, 2, 1]).astype(dtype),)
+                assert_same(outcome(fused, args), outcome(plain, args), f"{call} {args}")
+    assert fused.stats.compiled >= 3

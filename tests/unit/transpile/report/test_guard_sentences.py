@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopir.nodes import Call, Guard, Var
 from transpile import fuse
+from transpile.frontend.source import read_text
+from transpile.report.guard_sentences import _guard_sentence
+from transpile.report.user_terms import user_terms
 
 X = np.arange(3)
 BIG = 1 << 70
@@ -150,3 +154,15 @@ def test_the_item_of_a_global_that_does_not_fit_is_named() -> None:
     assert told.code == "GUARD_DTYPE"
     assert told.message == "`MIXED[1]` is of type str, and the first item is of type int"
     assert "float" not in (told.help or "")
+
+
+@pytest.mark.parametrize(("names", "code", "said"), [
+    ("n", "GUARD_INT_RANGE", "`n` fits its integers"),
+    ("mn", "GUARD_INT_RANGE", "what is computed from `m` and `n` fits its integers"),
+    ("kmn", "GUARD_DIVISION", "what is computed from `k`, `m` and `n` does not divide by zero"),
+    ("mn", "GUARD_SHAPE", "the arrays of `m` and `n` fit"),
+])
+def test_guards_about_several_names_are_sentences(names: str, code: str, said: str) -> None:
+    terms = user_terms(read_text("def f(k, m, n):\n    return k + m * n\n", "f", "f.py"), {})
+    guard = Guard(Call("all", tuple(Var(name, "i64") for name in names), "bool"), code)
+    assert _guard_sentence(guard, terms) == said

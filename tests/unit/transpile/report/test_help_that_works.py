@@ -4,6 +4,7 @@ from __future__ import annotations
 import enum
 import json
 import math
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -185,6 +186,37 @@ def pairs() -> Iterator[Pair]:
     message = "`x > 1` is not a number but an array with 1 axis"
     yield Pair(any_above, any_above_told, X, message, "`np.any`")
 
+    def summed_rows(x):
+        s = 0.0
+        for _ in range(3):
+            s += x
+        return s
+
+    def summed_rows_from_array(x):
+        s = 0.0
+        s = s + np.zeros_like(x)
+        for _ in range(3):
+            s += x
+        return s
+
+    message = "`s` is a number, and `s += x` makes an array of it"
+    yield Pair(summed_rows, summed_rows_from_array, X, message, "`s = s + np.zeros_like(x)`")
+
+    def halved(x):
+        s = 1.0
+        for _ in range(3):
+            s = x * 0.5 - s
+        return s
+
+    def halved_from_array(x):
+        s = np.ones(len(x))
+        for _ in range(3):
+            s = x * 0.5 - s
+        return s
+
+    message = "`s` is a number, and `s = x * 0.5 - s` makes an array of it"
+    yield Pair(halved, halved_from_array, X, message, "such as by `np.zeros`")
+
     def empty_or_all(x):
         chosen = np.array([])
         if x[0] > 1:
@@ -245,7 +277,8 @@ def pairs() -> Iterator[Pair]:
             w = v @ x
             if np.abs(w - v).max() < 1e-9:
                 return w, k
-            v = w
+            if w[0] > 0.3:
+                v = w
         return v, k
 
     def stationary_in_place(x):
@@ -254,24 +287,13 @@ def pairs() -> Iterator[Pair]:
             w = v @ x
             if np.abs(w - v).max() < 1e-9:
                 return w, k
-            v[:] = w
-        return v, k
-
-    def stationary_with_start(x):
-        v = np.full(len(x), 1 / len(x))
-        w = v @ x
-        for k in range(100):
-            w = v @ x
-            if np.abs(w - v).max() < 1e-9:
-                return w, k
-            v = w
+            if w[0] > 0.3:
+                v[:] = w
         return v, k
 
     matrix = np.array([[0.5, 0.5], [0.25, 0.75]])
-    message = "which array `w` stands for depends on the data"
-    yield Pair(stationary, stationary_in_place, matrix, message, "`v[:] = w`")
     message = "what `v` is bound to here is not known: it changes in a loop or a branch"
-    yield Pair(stationary_with_start, stationary_in_place, matrix, message, "`v[:] = w`")
+    yield Pair(stationary, stationary_in_place, matrix, message, "`v[:] = w`")
 
     def list_of_arrays(x):
         out = [x.copy()]
@@ -332,8 +354,8 @@ def pairs() -> Iterator[Pair]:
         for v in x.values:
             x.log.append(v)
 
-    message = "`x.log.append` is a method of something that is not made here"
-    pair = Pair(appended_to_member, appended_here, Kept(), message, "add that to `x.log`")
+    message = "the argument `x.log` is made longer"
+    pair = Pair(appended_to_member, appended_here, Kept(), message, "extend `x.log` with it")
     yield pair._replace(followed_x=X)
 
     def added_to_global(x):
@@ -493,7 +515,7 @@ def pairs() -> Iterator[Pair]:
             x = b @ x
         return x
 
-    message = "what `a @ x` multiplies in later iterations is not known"
+    message = "`np.linalg.inv` is LAPACK's to compute and stays a NumPy call"
     yield Pair(times_inverse, times_reciprocals, X, message, "write what it computes as loops")
 
     def times_determinant(x):
@@ -534,6 +556,50 @@ def pairs() -> Iterator[Pair]:
     message = "the list `order` gets another name, `at`"
     yield Pair(with_two_names, with_one_name, X, message, "use `order` alone")
 
+    def rows_in_turn(x):
+        now = [[0.0] * 3 for _ in range(3)]
+        for _ in range(3):
+            new = [[0.0] * 3 for _ in range(3)]
+            for i in range(3):
+                for j in range(3):
+                    new[i][j] = now[j][i] + x[i]
+            now = new
+        return now[0][1]
+
+    def rows_that_are_copied(x):
+        now = [[0.0] * 3 for _ in range(3)]
+        for _ in range(3):
+            new = [[0.0] * 3 for _ in range(3)]
+            for i in range(3):
+                for j in range(3):
+                    new[i][j] = now[j][i] + x[i]
+            for i in range(3):
+                for j in range(3):
+                    now[i][j] = new[i][j]
+        return now[0][1]
+
+    message = "the list `new` gets another name, `now`"
+    yield Pair(rows_in_turn, rows_that_are_copied, X, message, "`now[i][j] = new[i][j]`")
+
+    def rows_that_are_sorted(x):
+        m = [[0.0] * 3 for _ in range(4)]
+        for i in range(4):
+            m[i][0] = x[i]
+        m.sort()
+        return m[0][0]
+
+    def rows_that_are_read(x):
+        m = [[0.0] * 3 for _ in range(4)]
+        for i in range(4):
+            m[i][0] = x[i]
+        least = m[0][0]
+        for i in range(4):
+            least = min(least, m[i][0])
+        return least
+
+    message = "not all that is done with the list `m` is compiled"
+    yield Pair(rows_that_are_sorted, rows_that_are_read, X, message, "read and store single items")
+
     def of_words(x):
         n = 0
         for word in x.split():
@@ -549,6 +615,21 @@ def pairs() -> Iterator[Pair]:
     message = "a loop over `x.split()`, a method of a str, is not compiled"
     pair = Pair(of_words, of_numbers, "a b", message, "make numbers of the string")
     yield pair._replace(followed_x=np.array([1, 1]))
+
+    def sorted_by_key(x):
+        s = 0.0
+        for v in sorted(x, key=lambda v: -v):
+            s = s * 0.5 + v
+        return s
+
+    def by_order_of_keys(x):
+        s = 0.0
+        for i in np.argsort(-x, kind="stable"):
+            s = s * 0.5 + x[i]
+        return s
+
+    message = "a loop over `sorted(x, key=lambda v: -v)` is not compiled"
+    yield Pair(sorted_by_key, by_order_of_keys, X, message, "np.argsort(keys")
 
     def lists_by_key(x):
         return {int(v): [v] for v in x}
@@ -709,12 +790,12 @@ def repeated_with_name(x):
 
 @pytest.mark.share(1)
 @pytest.mark.parametrize(("function", "x", "message", "help"), [
-    (of_module, X, "`math` is a module, and no number", "a function or a number of it"),
-    (of_class, X, "`str` is a class, and no number", "outside of the function"),
-    (of_function, X, "`print` is a function, and no number", "where its result is needed"),
+    (of_module, X, "`math` is a module, and is used as a value", "a function or a number of it"),
+    (of_class, X, "`str` is a class, and is used as a value", "outside of the function"),
+    (of_function, X, "`print` is a function, and is used as a value", "where its result is needed"),
     (as_text, X, "the method `astype` is not compiled with these arguments", "outside of"),
     (as_class, X, "the method `astype` is not compiled with these arguments", "outside of"),
-    (dumped, X, "`json.dumps` is not a function that can be compiled", "before or after the loop"),
+    (dumped, X, "`json.dumps` is not a function that can be compiled", "function of your own"),
     (formatted, X, '`f"{v}"` is of type str, which is not compiled', "after the loops"),
     (joined, X, "the method `join` of a str is not compiled here", "after the loops"),
     (mapped, X, "`np.vectorize(two)` is not a function that can be compiled", "outside of"),
@@ -724,8 +805,8 @@ def repeated_with_name(x):
     (updated, X, "`total_` is not defined; did you mean `totl`?", "assign `total_`"),
     (powers, X, "`pow` is not compiled with these arguments", "the optional arguments"),
     (of_called_array, X, "`WEIGHTS` is not a function that can be compiled", "outside of"),
-    (of_called_list, X, "`LOG` is not a function that can be compiled", "before or after"),
-    (of_compared, X, "`COMPARED` is not a function that can be compiled", "before or after"),
+    (of_called_list, X, "`LOG` is not a function that can be compiled", "function of your own"),
+    (of_compared, X, "`COMPARED` is not a function that can be compiled", "function of your own"),
     (misspelt_method, [1], "a list has no attribute `appendd`: Python raises AttributeError",
      "did you mean `append`?"),
     (with_list_and_number, [1],
@@ -792,7 +873,8 @@ def test_a_dict_argument_can_be_made_in_the_function(
     """Also where it is read in a `try`, which would be refused as well."""
     x, d = [1, 2, 300], {k: 2 * k for k in range(100)}
     rejection, *_ = fuse(function).report(x, d).rejections
-    assert rejection.message == "`d` is of type dict, and no number"
+    made = "only dicts that the function makes are compiled"
+    assert rejection.message == f"`d` is of type dict, and {made}"
     assert "ints" in (rejection.help or "")
     assert "`dict(zip(keys, values))`" in (rejection.help or "")
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
@@ -845,3 +927,109 @@ def test_the_help_on_loops_can_be_followed(
     (rejection,) = [r for r in before.rejections if r.code == code]
     assert help in (rejection.help or "")
     assert (after.fused, after.vectorized) > (before.fused, before.vectorized)
+
+
+def no_loop(xs):
+    s = sorted(xs)
+    return s[0]
+
+
+def no_loop_and_call(x):
+    return x + os.nice(0)
+
+
+def drawn_by_system(x):
+    t = 0
+    for _ in x:
+        t += os.getpid()
+    return t
+
+
+def called_with_constant(x):
+    t = 0.0
+    for v in x:
+        t += os.nice(0) * v
+    return t
+
+
+def padded(x):
+    t = 0.0
+    for v in np.pad(x, 1, mode="empty"):
+        t += v
+    return t
+
+
+def added_rows(x):
+    s = 0.0
+    for row in x:
+        s += row
+    return s
+
+
+def sums_of_none(x):
+    return [sum(x[k] * 1j for k in range(j)) for j in range(len(x))]
+
+
+def looped_over_unknown(x):
+    c = x[:2]
+    for _ in range(3):
+        t = 0.0
+        for i, v in enumerate(c):
+            t += v * i
+        c = [t, t] if t > 1 else x
+    return c
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize(("function", "x", "message", "note", "help"), [
+    (no_loop, [1.0], "used as a whole", "`no_loop` has no loop of its own", "np.array"),
+    (no_loop_and_call, 3.0, "`os.nice` is not a function that", "has no loop of its own",
+     "decorate the function that has the loop"),
+    (drawn_by_system, X, "`os.getpid` is not", "", "in a Python function of your own"),
+    (called_with_constant, X, "`os.nice` is not", "", "before or after the loop"),
+    (padded, X, "`np.pad` is not compiled with these arguments", "", "as a loop"),
+    (added_rows, [[1.0]], "`s` is a number, and `row` a list", "", "the items of `row`, too"),
+    (sums_of_none, [1.0], "have different types", "`sum` of no items", "by `complex(...)`"),
+    (looped_over_unknown, X, "what `c` is bound to here is not known",
+     "`c` is bound in lines", "`v[0] = a` of lists"),
+])
+def test_the_help_fits_the_place(
+    function: Callable[..., Any], x: Any, message: str, note: str, help: str
+) -> None:
+    """What no call in a loop can do is not proposed, and notes name what the messages leave out."""
+    rejection, *_ = report_of(function, x).rejections
+    assert message in rejection.message
+    assert note in (rejection.note or "")
+    assert help in (rejection.help or "")
+
+
+def histogram(x, out):
+    for v in x:
+        out[int(v)] += 1.0
+
+
+def logistic(x, out):
+    u = 0.5
+    for i in range(len(x)):
+        u = 3.0 * u * (1.0 - u)
+        out[i] = u
+
+
+def up_to_limit(x, out):
+    for i in range(len(x)):
+        out[i] = x[i]
+    for i in range(len(x)):
+        if x[i] > 2.0:
+            break
+        out[i] = out[i] + 1.0
+
+
+@pytest.mark.parametrize(("function", "code"), [
+    (histogram, "VECTOR_SUBSCRIPT"),
+    (logistic, "VECTOR_CARRIED"),
+    (up_to_limit, "FUSE_REJECT_CONTROL_FLOW"),
+])
+def test_a_loop_that_has_to_be_as_it_is_may_stay(function: Callable[..., Any], code: str) -> None:
+    reasons = fuse(function).report(X, X.copy()).rejections
+    (told,) = [r for r in reasons if r.code == code]
+    assert (told.help or "").startswith("nothing needs to be done if")

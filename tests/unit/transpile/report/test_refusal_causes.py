@@ -333,10 +333,10 @@ def test_the_help_for_a_sequence_fits_its_items(x: Any, kind: str, help: str) ->
 
 
 class WithLists:
-    SHARED: ClassVar = [1.0, 2.0]
+    SHARED: ClassVar = [1j, 2j]
 
     def __init__(self) -> None:
-        self.xs = [1.0]
+        self.xs = [1j]
 
 
 def looped_attribute(o):
@@ -380,7 +380,8 @@ def test_a_list_in_an_attribute_is_told_to_be_one(f: Callable[..., Any]) -> None
     name = "o.SHARED" if f is attribute_of_class else "o.xs"
     assert rejection.code == "LOWER_TYPE"
     assert rejection.message == (
-        f"`{name}` is of type list, and only attributes that are numbers or arrays are compiled"
+        f"`{name}` is of type list, and only attributes that are numbers, arrays or lists of "
+        "numbers are compiled"
     )
     assert f"pass `{name}` as a parameter" in (rejection.help or "")
 
@@ -560,9 +561,10 @@ def counted_in_object(x):
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
 @pytest.mark.parametrize(("function", "x", "message", "help"), [
     (float_keys, X,
-     "a key is a float here, and dicts and sets are compiled with keys that are ints",
+     "`v`, a key or a part of one, is a float here, and dicts and sets are compiled with keys that "
+     "are ints",
      "by `int` or `round`"),
-    (matched, X, "`re.match` is not a function that can be compiled", "before or after"),
+    (matched, X, "`re.match` is not a function that can be compiled", "of your own"),
     (by_helper, X, "`not_there` is not defined", "define or import `not_there`"),
     (predicted, X, "`Model` makes an object, which is not compiled here", "in variables"),
     (by_helper_of_helper, X, "`not_there` is not defined", "define or import `not_there`"),
@@ -671,11 +673,58 @@ def drawn(x: Any) -> Any:
     return total
 
 
-def test_what_makes_a_generator_is_not_said_to_be_unknown() -> None:
-    """What draws from it is compiled; so the obstacle is the draw."""
-    fused = fuse(drawn, on_reject="silent")
-    fused(X)
+def shuffled(x: Any) -> Any:
+    rng = np.random.default_rng(1)
+    total = 0.0
+    for _ in range(3):
+        rng.shuffle(x)
+        total += x[0]
+    return total
+
+
+def chosen(x: Any) -> Any:
+    rng = np.random.default_rng(1)
+    total = 0.0
+    for _ in range(3):
+        total += rng.choice(x, p=x)
+    return total
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (drawn, "`rng.vonmises` is not a method that is compiled"),
+    (shuffled, "`rng.shuffle` is not a method that is compiled"),
+    (chosen, "`rng.choice` is not compiled with these arguments"),
+])
+def test_the_draw_is_refused_not_what_makes_the_generator(function: Any, message: str) -> None:
+    fused = fuse(function, on_reject="silent")
+    fused(X / 3)
     made, draw = fused.report(X).rejections
     assert made.code == "LOWER_LIBRARY"
     assert made.message == "`np.random.default_rng` makes a generator, and stays a Python call"
-    assert draw.message == "the method `vonmises` is not compiled here"
+    assert draw.message == message
+
+
+def test_the_wrapper_of_another_decorator() -> None:
+    @fuse(on_reject="silent")
+    @functools.wraps(drawn)
+    def timed(*args: Any, **kw: Any) -> Any:
+        return math.fsum([1.0]), contextlib.nullcontext(), drawn(*args, **kw)
+
+    timed(X)
+    (rejection,) = timed.report(X).rejections
+    assert rejection.help == "put @fuse under the other decorator of `drawn`"
+
+
+def test_dicts_with_strings_as_keys_have_help_that_can_be_followed() -> None:
+    def rows(x: Any) -> Any:
+        out, total = [], 0.0
+        for v in x:
+            total += v
+            out.append({"value": v, "total": total})
+        return out
+
+    fused = fuse(rows, on_reject="silent")
+    fused(X)
+    (rejection,) = fused.report(X).rejections
+    assert rejection.message.endswith("is a dict with strings as keys")
+    assert "make dicts after the loops" in (rejection.help or "")

@@ -222,7 +222,9 @@ def test_a_joined_loop_of_which_nothing_has_its_place_is_named() -> None:
     report = fuse(joined_with_a_recurrence).report(np.ones(4)).in_detail()
     (loop,) = report.loops
     assert [line - loop.line for line in loop.fused_with] == [2]
-    assert loop.one_thread == "it appends to an intermediate result"
+    assert loop.one_thread == (
+        "it appends to an intermediate result, and each iteration needs `total` of the one before"
+    )
 
 
 def smoothed(x: Any) -> Any:

@@ -160,7 +160,7 @@ def test_it_says_where() -> None:
 
 def test_lists_of_lists_are_said_to_be_filled_in_turn() -> None:
     def pairs(a):
-        return [[v] * 2 for v in a]
+        return [[v] * 2 for v in a if v > 1]
 
     def filled(a, out):
         k = 0
@@ -302,6 +302,20 @@ def test_why_an_operation_is_scalar_is_told_in_detail() -> None:
     assert str(reason.help).startswith("nothing needs to be done")
     (reason,) = fuse(counted).report(np.ones(8, int), F64).rejections
     assert reason.message == message.format("`h[k[i] % 8]`")
+
+    def logged(v, log):
+        log[0] += 1.0
+        return v * log[0]
+
+    def in_log(x, log):
+        total = 0.0
+        for i in range(min(len(x), 20)):
+            total += log[0] if x[i] > 0 and logged(1.0, log) > 3 else logged(2.0, log)
+        return total
+
+    (reason,) = fuse(in_log).report(F64, np.zeros(1)).rejections
+    message = "compiled as scalar code: every iteration writes to the place of {}"
+    assert reason.message == message.format("an element in `logged(1.0, log)`")
 
 
 def test_the_bounds_of_a_range_do_not_make_it_run_another_loop() -> None:

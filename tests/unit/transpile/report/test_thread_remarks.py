@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from paths import TESTS
 
-from targets.abi import thread_pool
-from targets.abi.thread_pool import PoolCounts
+from targets.abi import pool_control
+from targets.abi.pool_control import PoolCounts
 from targets.build import cpu_limit
 from targets.build.cpu_limit import CpuLimit
 from targets.region_costs import FIRST_RATE, PAYS_ASLEEP
@@ -26,7 +26,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with 8 CPUs."""
     found = CpuLimit(cpus=8, affinity=8, quota=None, env=None)
     monkeypatch.setattr(cpu_limit, "cpu_limit", lambda **_: found)
-    monkeypatch.setattr(thread_pool, "cpu_limit", lambda **_: found)
+    monkeypatch.setattr(pool_control, "cpu_limit", lambda **_: found)
 
 
 def a_map(x, out):
@@ -137,7 +137,7 @@ def test_the_text_has_both() -> None:
     assert "; up to 8 threads from " in str(report_of(a_map))
     assert "; up to 3 threads from " in str(report_of(a_map, threads=3))
     assert " threads" not in str(report_of(a_map, threads=1))
-    assert "one thread: `out` is carried" in str(report_of(recurrence))
+    assert "one thread: each iteration needs `out` of the one" in str(report_of(recurrence))
 
 
 def test_the_elements_are_those_of_the_kernels_estimate() -> None:

@@ -51,6 +51,16 @@ def test_what_is_cited_is_spelled_as_in_the_source(text: str, wanted: str) -> No
     assert user_terms(read_text(GENERATOR, "f", "f.py")).text(text, span) == wanted
 
 
+@pytest.mark.parametrize(("text", "span", "wanted"), [
+    ("`text[_i]` is one", Span(2, 4, 3, 33), "an item of `text` is one"),
+    ("`text[_z_i]` is one", Span(2, 4, 3, 33), "`text[z]` is one"),
+    ("`text[_i]` is one", CALL, "`groups[key].append(z % 2)` is one"),
+])
+def test_an_item_that_a_loop_binds(text: str, span: Span, wanted: str) -> None:
+    """It is no statement: what is said of the item is not said of the loop."""
+    assert TERMS.text(text, span) == wanted
+
+
 METHOD = """\
 def step(self, p, x):
     for i in range(self.grid.n):

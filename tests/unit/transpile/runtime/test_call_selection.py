@@ -43,6 +43,24 @@ def new(**options: bool) -> CallSelection:
     return CallSelection(**{"converts_lists": False, "is_region": False} | options)
 
 
+def test_another_thread_makes_a_trial_while_the_running_series_are_collected() -> None:
+    selection = new()
+    selection.choice(12)
+    (first,) = selection._trials.values()
+
+    class Switching:
+        """Trials during whose use another thread runs."""
+
+        @property
+        def running(self) -> None:
+            selection.choice(500)
+
+    selection._trials = {0: Switching(), **selection._trials}  # type: ignore[dict-item]
+    assert selection.running_series() == []
+    assert len(selection._trials) == 3
+    assert first in selection._trials.values()
+
+
 def test_a_close_decision_for_compiled_code_is_looked_at_again() -> None:
     """Other work slowed the trial of Python; a clear decision holds for ever."""
     for python, looks in ((11_700, 4), (40_000, 0)):
@@ -347,6 +365,48 @@ def test_python_is_tried_where_a_dict_takes_most_of_a_long_call(kernel: int, ser
         assert choice[0] == (served if makes_tables else "compiled")
 
 
+@pytest.mark.parametrize("makes_tables", [True, False])
+@pytest.mark.parametrize("python", [5_000_000, 90_000_000])
+def test_python_is_tried_once_long_calls_have_paid_for_it(makes_tables: bool, python: int) -> None:
+    """Python serves if it is faster; if it is far slower, it is tried three times altogether."""
+    selection = CallSelection(converts_lists=True, is_region=False, makes_tables=makes_tables)
+    kernel = 8_000_000 if makes_tables else 500_000
+    times = {"compiled": 10_000_000, "kernel": kernel, "python": python}
+    size, served, left = 100_000, [], -1
+    for _ in range(8000):
+        if left == 0:
+            selection.measure_again(size)
+        choice, is_trial = selection.choice(size)
+        served.append(choice)
+        if not is_trial and left <= 0:
+            left = next(r.allowance for r in selection.ranges() if r.low <= size <= r.high)
+        left -= not is_trial
+        if is_trial:
+            left = -1
+            selection.add_time(size, choice, times[choice])
+    before = served.index("python") * times["compiled"]
+    assert before >= 8 * python
+    assert before < 5_000_000_000
+    if python < times["compiled"]:
+        assert served.count("python") > 6000
+        assert served[-1] == "python"
+    else:
+        assert served.count("python") == 3
+        assert served.count("compiled") > 8 * (1 + 4 + 16) * 9
+
+
+def test_python_is_never_tried_where_it_could_take_very_long() -> None:
+    """Of calls that convert nothing the kernel's share is not known; half a second is too long."""
+    for options, kernel in (({"converts_lists": True}, 5_000_000), ({}, 100)):
+        selection = new(**options)
+        times = {"compiled": 20_000_000, "kernel": kernel, "python": 1}
+        for _ in range(5):
+            while (choice := selection.choice(10**5))[1]:
+                assert choice[0] != "python"
+                selection.add_time(10**5, choice[0], times[choice[0]])
+            selection.measure_again(10**5)
+
+
 @pytest.mark.share(1)
 def test_what_makes_a_dict() -> None:
     def counts(xs):
@@ -358,7 +418,13 @@ def test_what_makes_a_dict() -> None:
     def doubled(xs):
         return [x * 2 for x in xs]
 
-    for function, makes_tables in ((counts, True), (doubled, False)):
+    def rows(xs):
+        lists = [[] for _ in range(4)]
+        for x in xs:
+            lists[x].append(x)
+        return lists
+
+    for function, makes_tables in ((counts, True), (doubled, False), (rows, True)):
         f = fuse(function, on_reject="raise")
         f([3, 1, 3])
         spec, = f._specializations.values()

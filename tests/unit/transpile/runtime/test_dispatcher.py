@@ -10,6 +10,7 @@ import math
 import os
 import pickle
 import random
+import re
 import sys
 import threading
 import warnings
@@ -33,6 +34,7 @@ from transpile import Fused, FuseError, FuseWarning, fuse
 from transpile import errors as errors_module
 from transpile import pipeline as compiling_module
 from transpile.runtime import specialization
+from transpile.runtime.cache import disk_cache
 from transpile.runtime.process import fork_lock
 from transpile.types.value_types import ArrayType, ScalarType
 
@@ -583,6 +585,28 @@ def test_a_bug_of_ours_is_told_and_python_runs(
     assert "Traceback" in caplog.text
 
 
+@pytest.mark.parametrize("stage", ["find_variant", "run_stages"])
+def test_an_exception_that_the_library_has_made_of_one_of_a_signal_handler(
+    stage: str, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """It does not come again: the function is compiled in the same call."""
+    module = disk_cache if stage == "find_variant" else compiling_module
+    real, raised = getattr(module, stage), []
+
+    def once(*args: Any, **kwargs: Any) -> Any:
+        if not raised:
+            raised.append(re.error("bad escape"))
+            raise raised[0]
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, stage, once)
+    f = fuse(doubled, cache=stage == "find_variant")
+    assert f(np.ones(2)) == [2.0, 2.0]
+    assert raised
+    assert f.stats.compiled == 1
+    assert not recwarn
+
+
 def test_a_target_of_another_machine() -> None:
     f = fuse(target="neon" if os.uname().machine == "x86_64" else "avx2")(doubled)
     with pytest.warns(FuseWarning, match="does not run"):
@@ -634,6 +658,7 @@ def test_right_options(threads: Any) -> None:
         (None.__class__, "the class NoneType"),
         ("f", "an object of type str"),
         (staticmethod(doubled), "an object of type staticmethod; put @fuse under it"),
+        (type("Model", (), {}), "the class Model; put @fuse on its methods"),
         (property(doubled), "an object of type property; put @fuse under it"),
         (lru_cache(doubled), "an object of type _lru_cache_wrapper; put @fuse under it"),
     ],
@@ -1137,3 +1162,15 @@ def test_calls_between_changes_of_a_global_pay_for_compiling_again(
     assert spec.rebuilds == 4
     spec.rebuilds = 64
     assert spec.rebound_too_often() is not None
+
+
+def test_a_fused_function_of_another_module_is_compiled_into_the_caller(tmp_path: Path) -> None:
+    """Its globals are those of its module, which the guards of the caller ask it for."""
+    head, lines = "from transpile import fuse\n", "    for i in range(len(x)): s += x[i] * SCALE\n"
+    total = f"SCALE = 2.0\n@fuse\ndef total(x):\n    s = 0.0\n{lines}    return s\n"
+    caller = written(tmp_path, f"{head}@fuse\ndef f(x): return g(x) + 1.0\n")
+    caller.g = written(tmp_path, head + total).total
+    for _ in range(3):
+        assert caller.f(np.ones(9)) == 19.0
+    assert (caller.f.stats.compiled, caller.f.stats.replays) == (3, {})
+    assert caller.f.__globals__ is vars(caller)

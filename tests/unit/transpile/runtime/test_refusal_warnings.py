@@ -94,8 +94,18 @@ def moves_of(n, moves):
 
 def test_an_empty_list_is_called_that() -> None:
     """Its type counts as that of floats, which it may never get."""
-    with pytest.warns(FuseWarning, match=r"moves_of\(int, empty list\) runs as Python"):
+    said = r"moves_of\(int, empty list\) runs as Python: .* inlined$"
+    with pytest.warns(FuseWarning, match=said):
         fuse(moves_of)(3, [])
+
+
+def test_a_float_in_an_empty_list_is_explained() -> None:
+    def products(pairs):
+        return [u * v for u, v in pairs]
+
+    said = "an item of `pairs` is of type float, .* \\(an empty list counts as one of floats\\)$"
+    with pytest.warns(FuseWarning, match=said):
+        fuse(products)([])
 
 
 def test_an_empty_list_is_called_that_in_the_exception(monkeypatch: pytest.MonkeyPatch) -> None:

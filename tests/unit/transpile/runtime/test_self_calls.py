@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from targets.abi.vectorcall import attach_call
 from transpile import fuse
 
 
@@ -104,7 +105,7 @@ def test_calls_in_an_outlined_function(monkeypatch: pytest.MonkeyPatch) -> None:
         counted[0] += 1
         return call(*args)
 
-    monkeypatch.setattr(type(fused), "__call__", staticmethod(counting))
+    attach_call(fused, counting)
     assert fused(xs) == sorted(xs)
     assert counted == [1]
     monkeypatch.setitem(globals(), "sorted_items", lambda xs: [-1.0])

@@ -50,6 +50,15 @@ def test_comparisons_with_invariants() -> None:
     assert positions("i < m") == [("m", True, "before")]
 
 
+def test_the_interior_is_not_a_constant_number_of_first_iterations() -> None:
+    assert positions("i < 2") == [("2", False, "from")]
+    assert positions("i + x.shape[0] < x.shape[0] + 1") == [("1", False, "from")]
+    body = "    for i in loop(m, m + 8):\n        if i < m + 5:\n            out[0] = x[0]\n"
+    assert [(str(t.bound), t.low) for t in found_in(GUARDED + body)] == [("m + 5", False)]
+    body = body.replace("m + 8", "p")
+    assert [(str(t.bound), t.low) for t in found_in(GUARDED + body)] == [("m + 5", True)]
+
+
 @pytest.mark.parametrize("condition", ["i + m < 10", "i < 10 - m", "i - m > p", "m < i - 3"])
 def test_what_may_wrap_around_is_no_test(condition: str) -> None:
     """``10 - m`` has more than 64 bits if m is -2**63: the split would be at a wrong iteration."""

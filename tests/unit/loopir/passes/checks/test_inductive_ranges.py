@@ -93,3 +93,39 @@ def test_a_resized_row_is_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in (17, 64, 200):
         given = x, n, 0.25
         assert_same(outcome(fuse(bilinear), given), outcome(bilinear, given), str(n))
+
+
+def from_data(starts, x, out):
+    for i in range(len(starts)):
+        w = starts[i]
+        for c in range(max(w, 0), len(x)):
+            out[i, c] += x[c - w]
+    return out
+
+
+def backwards(starts, x, out):
+    for i in range(len(starts)):
+        w = starts[i]
+        for c in range(len(x) - 1, w - 1, -1):
+            out[i, c] += x[c - w]
+    return out
+
+
+def from_its_own_row(starts, x, _):
+    for w in starts:
+        for c in range(len(x) - 1, w - 1, -1):
+            x[c] = max(x[c], x[c - w] + 1.0)
+    return x
+
+
+FAR = 2**63
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", [from_data, backwards, from_its_own_row])
+def test_subscripts_that_start_at_data_or_fall(function: Any) -> None:
+    fused = fuse(function, on_reject="raise")
+    for starts in ([0, 3, 9], [2, 8, 11], [1, -1, 4], [-3], [-9], [FAR - 1], [-FAR], [-FAR + 2]):
+        given = np.array(starts, np.int64), np.arange(9.0), np.zeros((len(starts), 9))
+        assert_same(outcome(fused, given), outcome(function, given), str(starts))
+    assert fused.stats.compiled >= 2

@@ -25,6 +25,7 @@ from loopir.passes.checks.repeated_checks import repeated_checks
         (2, 'check(x[0] < 5, "replay")\nx[0] = t\ncheck(x[0] < 5, "replay")'),
         (2, 'check((n < 9) | (x[0] < 5), "replay")\nx[0] = t\ncheck(x[0] < 5, "replay")'),
         (2, 'check(c < n, "replay")\nappend(y, c, t)\ncheck(c < n, "replay")'),
+        (2, 'u = c\nappend(y, c, t)\ncheck(u < n, "replay")\ncheck(c < n, "replay")'),
     ],
 )
 def test_a_check_is_dropped_if_an_earlier_one_implies_it(checks: int, body: str) -> None:

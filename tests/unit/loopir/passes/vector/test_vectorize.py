@@ -18,7 +18,6 @@ from loopir.ir_printer import parse, show
 from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
 from loopir.machine_model import Machine, max_tile_columns
-from loopir.op_table import STATUS
 from loopir.passes.loop_splitting import strip_mine_loop
 from loopir.passes.loops.unroll import unroll_loop
 from loopir.passes.pass_list import optimise
@@ -26,6 +25,7 @@ from loopir.passes.reduce.blocked_summation import BLOCK_ELEMENTS, blocked_summa
 from loopir.passes.vector.vectorize import loops_left_scalar, vectorize
 from loopir.passes.vector.vectorize_legality import vectorization_obstacle
 from loopir.passes.vector.vectorize_outer import vectorize_outer
+from loopir.status_bits import STATUS
 
 HEAD = """
 def k(a: f64, n: i64, x: f64[::1], w: f64[:], k: i64[::1], b: bool[::1], y: mut(f64[::1]),

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +340,43 @@ def test_of_many_keys(name: str, spread: str, tmp_path: Path) -> None:
     args = x, n / 8
     assert_same(outcome(fused, args), outcome(function, args), spread)
     assert fused.stats.compiled == 1
+
+
+_SLOW = """
+def dense(xs, n):                   # a run of filled slots, and keys that fall among them
+    d = {}
+    for i in range(n):
+        d[i] = 1
+    for x in xs:
+        d[x] = d.get(x, 0) + 1
+    return len(d)
+
+def grid(xs, n):                    # rows of keys whose runs overlap
+    seen = set()
+    for i in range(n // 150):
+        for j in range(150):
+            seen.add((i, j))
+    return len(seen)
+"""
+
+
+@pytest.mark.parametrize("name", ["dense", "grid"])
+def test_clustered_keys_take_no_longer_searches(name: str, tmp_path: Path) -> None:
+    """Compiled code is faster than Python for long runs of neighbouring keys (by ten times)."""
+    module = written(tmp_path, _SLOW)
+    f = getattr(module, name)
+    compiled = fuse(f, on_reject="raise")
+    arguments = np.random.default_rng(0).integers(0, 300_000, 30_000), 30_000
+    assert compiled(*arguments) == f(*arguments)
+
+    def shortest(g: Any) -> float:
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            g(*arguments)
+            times.append(time.process_time() - start)
+        return min(times)
+    assert shortest(compiled) < shortest(f)
 
 
 def test_a_name_that_is_bound_anew(tmp_path: Path) -> None:

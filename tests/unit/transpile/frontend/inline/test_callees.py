@@ -117,7 +117,7 @@ def test_a_method_that_is_fused_with_other_options_is_named() -> None:
 def test_what_is_refused_in_a_fused_method_is_named() -> None:
     class Model:
         def __init__(self) -> None:
-            self.rows = [1, "a"]
+            self.rows = ["a", 1]
 
         @fuse
         def step(self, v):
@@ -154,7 +154,7 @@ def test_names_in_a_method_are_those_of_its_source() -> None:
 
 class Plain:
     def __init__(self) -> None:
-        self.factor, self.part, self.rows = 2.0, None, [1, "a"]
+        self.factor, self.part, self.rows = 2.0, None, ["a", 1]
 
     def scaled(self, v):
         return v * self.factor
@@ -211,8 +211,8 @@ def rows_sum(o, x):
     (scaled_sum, Derived(), "`super().scaled` is not compiled", "call the function of the class"),
     (missing_sum, Plain(), "`o` is not known to have an attribute `name`", ""),
     (part_sum, Plain(), "None has no attribute `scaled`: Python raises AttributeError", ""),
-    (rows_sum, Plain(), "`o.rows` is of type list, and only attributes that are numbers or arrays "
-                        "are compiled", "pass `o.rows` as a parameter of its own"),
+    (rows_sum, Plain(), "`o.rows` is of type list, and only attributes that are numbers, arrays or "
+                        "lists of numbers are compiled", "pass `o.rows` as a parameter of its own"),
 ])
 def test_the_reason_in_a_method_is_named(function: Any, o: Plain, message: str, help: str) -> None:
     (rejection, *_) = fuse(function, on_reject="silent").report(o, X).rejections

@@ -105,3 +105,38 @@ def f(x):
 """
     f, args = written(tmp_path, text).f, (np.arange(4.0),)
     assert_same(outcome(fuse(f, on_reject="silent"), args), outcome(f, args), start)
+
+
+SEARCHES = {
+    "one more test": ("j = k", "j < len(x) and x[j] != 3", ["j += 1"]),
+    "two more": ("j = k", "j < n and x[j] != 3 and x[j] < 9.0", ["j += 1"]),
+    "an or": ("j = k", "j < n and (x[j] == 0 or x[j] == 4)", ["j += 1"]),
+    "downwards": ("j = n - 1", "j >= k and x[j] != 3", ["j -= 1"]),
+    "the element before": ("j = n", "0 < j and x[j - 1] != 3", ["j -= 1"]),
+    "steps of two": ("j = k", "j < n and x[j] != 3", ["j += 2"]),
+}
+NO_SEARCHES = {
+    "the other test first": ("j = k", "x[j] != 3 and j < n", ["j += 1"]),
+    "either": ("j = k", "j < 2 or j < n", ["j += 1"]),
+    "it does more": ("j = k", "j < n and x[j] != 3", ["s += x[j]", "j += 1"]),
+    "it stores": ("j = n - 1", "0 < j and x[j - 1] > s", ["x[j] = x[j - 1]", "j -= 1"]),
+    "another counts": ("j = k", "s < n and x[j] != 3", ["j += 1"]),
+}
+
+
+@pytest.mark.parametrize("name", [*SEARCHES, *NO_SEARCHES])
+def test_a_test_that_goes_on(name: str, tmp_path: Path) -> None:
+    start, test, body = {**SEARCHES, **NO_SEARCHES}[name]
+    lines = ["s = 0.0", start, f"while {test}:"]
+    text = "\n".join(f"    {x}" for x in [*lines, *(f"    {x}" for x in body), "return s, j, n"])
+    f = written(tmp_path, f"def f(x, out, k, n):\n{text}\n").f
+    types = dict(zip(inspect.signature(f).parameters, map(type_of, cases()[0]), strict=True))
+    python = ast.unparse(compile_stages(f, types, Options()).python)
+    assert ("while" in python) == (name in NO_SEARCHES), python
+    fused = fuse(f, on_reject="raise")
+    for size, k, n in ((8, 1, 7), (8, 3, 2), (0, 0, 0), (3, 0, 3), (600, 4, 590), (600, 4, 700)):
+        for x in (np.arange(size) % 5.0, np.zeros(size), np.full(size, 4.0)):
+            for at in (0, 1, size // 2, size - 1):
+                x[at : at + 1] = 3.0
+                args = (x, np.zeros(9), k, n)
+                assert_same(outcome(fused, args), outcome(f, args), f"{name} {size} {k} {n} {at}")

@@ -51,6 +51,7 @@ EXPRESSIONS = (
         "np.arctan2", "np.hypot", "np.fmod", "np.copysign", "math.atan2", "math.hypot",
         "math.fmod", "math.remainder", "math.nextafter", "math.copysign",
     )),
+    "bin(V).count('1')",
 )
 KINDS = {
     "an element": "v", "a 0-d array": "np.where(v > 1, v, v)", "clipped": "np.clip(v, 0, 5)",
@@ -70,7 +71,10 @@ VALUES = {
 @pytest.fixture(scope="module")
 def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]:
     """By expression and kind, from a file: the compiler reads their source."""
-    names = {(e, k): f"f{len(k)}_{n}" for n, e in enumerate(EXPRESSIONS) for k in KINDS}
+    names = {
+        (e, k): f"f{n}_{m}"
+        for n, e in enumerate(EXPRESSIONS) for m, k in enumerate(KINDS)
+    }
     text = "import math\n\nimport numpy as np\n\nfrom transpile import ops\n" + "".join(
         f"\n\ndef {name}(x, y):\n    return [{e.replace('V', KINDS[k])} for v in x]\n"
         for (e, k), name in names.items()
@@ -108,7 +112,8 @@ def test_as_python(
             assert got.error == wanted.error, where
             assert got.warned == wanted.warned, where
             assert same(got.value, wanted.value, 4), f"{where}: {got.value}, not {wanted.value}"
-    assert compiled > len(EXPRESSIONS) // 9
+    is_refused = (dtype, kind) == ("u8", "an int")  # may not fit 64 bits with a sign
+    assert (compiled > len(EXPRESSIONS) // 9) is not is_refused
 
 
 def test_binomials_of_many_are_found_at_once() -> None:

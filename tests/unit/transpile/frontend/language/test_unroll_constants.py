@@ -172,3 +172,85 @@ def changed_by_closure(x: Any) -> Any:
 def test_a_variable_that_a_closure_binds_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "")
     assert fuse(changed_by_closure)(np.ones(1)) == 2.0
+
+
+def neighbours(x: Any) -> Any:
+    s = 0.0
+    for i in range(1, len(x) - 1):
+        for d in range(-1, 1 + 1):
+            for e in range(2, 0, -1):
+                if not d and e:
+                    s += x[i + d] * e
+    return s
+
+
+def diagonal(x: Any) -> Any:
+    s = 0.0
+    for i in range(1, len(x) - 1):
+        for d in range(-1, 2):
+            for e in (0, 1):
+                if d == e or abs(d) + e > 1:
+                    s += x[i + d] * e
+    return s, d
+
+
+@pytest.mark.parametrize("function", [neighbours, diagonal])
+def test_tests_of_the_variables_of_short_ranges_are_decided(function: Callable[..., Any]) -> None:
+    x = np.arange(40.0)
+    fused = fuse(function)
+    assert fused(x) == function(x)
+    assert fused.stats.compiled == 1
+    report = fused.report(x)
+    assert not report.rejections
+    assert str(report).count("unrolled") == 2
+
+
+def convolved(a: Any) -> Any:
+    k = np.array([[1.0, 2.0, 1.0], [2.0, 4.0, 2.0]])
+    h, w = a.shape[0] - 1, a.shape[1] - 2
+    out = np.zeros((h, w))
+    for i in range(2):
+        for j in range(3):
+            out += k[i, j] * a[i : i + h, j : j + w]
+    return out
+
+
+def blurred(a: Any) -> Any:
+    w = [0.25, 0.5, 0.25]
+    m = a.shape[1]
+    out = np.zeros_like(a)
+    for k in range(3):
+        out[:, 1 : m - 1] += w[k] * a[:, k : m - 2 + k]
+    return out
+
+
+def lagged(a: Any) -> Any:
+    out = np.zeros(a.shape[1] - 3)
+    for row in a:
+        for k in range(4):
+            out += row[k : len(row) - 3 + k] * (k + 1)
+    return out
+
+
+def strided(a: Any) -> Any:
+    for k in range(1, 4):
+        a[:, k::4] = a[:, ::4][:, : len(a[0, k::4])] * k
+    return a
+
+
+@pytest.mark.parametrize("function", [convolved, blurred, lagged, strided])
+def test_slices_from_and_to_the_variables_of_short_ranges(function: Callable[..., Any]) -> None:
+    fused = fuse(function)
+    for shape in ((5, 8), (4, 36), (3, 4)):
+        a = np.random.default_rng(0).random(shape)
+        wanted, got = a.copy(), a.copy()
+        np.testing.assert_array_equal(fused(got), function(wanted))
+        np.testing.assert_array_equal(got, wanted)
+    assert fused.stats.compiled == 3
+
+
+@pytest.mark.parametrize("function", [convolved, blurred])
+def test_sums_over_shifted_slices_are_one_loop(function: Callable[..., Any]) -> None:
+    report = fuse(function).report(np.ones((6, 7)))
+    assert not report.rejections
+    assert len([x for x in report.loops if x.lanes and x.lanes > 1]) == 1

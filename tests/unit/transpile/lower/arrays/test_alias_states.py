@@ -87,7 +87,7 @@ def test_a_temporary_of_a_loop_is_not_made_once_for_each_array() -> None:
 
 
 def random_rebinding(r: random.Random, names: Sequence[str], depth: int = 0) -> str:
-    """Statements that bind arrays to names anew: temporaries, copies, swaps, branches."""
+    """Statements that bind arrays to names anew: temporaries, copies, swaps, branches, exits."""
     lines = []
     for _ in range(r.randint(2, 5)):
         x, y, z = (r.choice(names) for _ in range(3))
@@ -102,6 +102,8 @@ def random_rebinding(r: random.Random, names: Sequence[str], depth: int = 0) -> 
         if depth == 0:
             inner = random_rebinding(r, names, 1).replace("\n", "\n    ")
             forms.append(f"if k % 2 == {r.randint(0, 1)}:\n    {inner}")
+            left = r.choice(["break", f"return {x}", f"return {x}, {y}, k"])
+            forms.append(f"if {z}[1] > {r.choice([0, 4, 60])}:\n    {left}")
         lines.append(r.choice(forms))
     return "\n".join(lines)
 
@@ -119,10 +121,11 @@ import numpy as np
 def f(a, b, m):
     n, s = len(a), 0.0
     t = a + b
-    u = t * 2
+    {"u = t * 2" if seed % 2 else ""}
     for k in range(m):
+        {"" if seed % 2 else "u = b - t"}
         {body}
-    return s, {", ".join(names)}
+    return s, {", ".join(names[:3 + seed % 2])}
 """).f
         g = fuse(f, on_reject="silent", reassociate=False)
         for m in (0, 1, 2, 3, 5):
@@ -130,3 +133,73 @@ def f(a, b, m):
             assert_same(results[0], results[1], f"seed {seed}, {m} iterations")
         compiled += all(not g.report_for(t).rejections for t in g.signatures)
     assert compiled >= 0.4 * len(seeds)
+
+
+EXITS = {
+    "the new one": "if np.abs(q - p).max() < t:\n            return q\n        p = q",
+    "the old one": "if np.abs(q - p).max() < t:\n            return p\n        p = q",
+    "both": "if np.abs(q - p).max() < t:\n            return q, p, k\n        p = q",
+    "after both":
+        "e = np.abs(q - p).max()\n        p = q\n        if e < t:\n            return q, k",
+    "scaled": "q /= q.sum()\n        if abs(q[0] - p[0]) < t:\n            return q[0], q\n"
+              "        p = q",
+    "or nothing": "if np.abs(q - p).max() < t:\n            return None\n        p = q",
+}
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("leaving", EXITS)
+@pytest.mark.parametrize("start", ["x", "x.copy()", "np.full(len(A), 0.25)", "np.zeros_like(x)"])
+@pytest.mark.parametrize("loop", ["for k in range(n)", "while k < n"])
+def test_a_loop_returns_what_it_has_made(
+    leaving: str, start: str, loop: str, tmp_path: Path
+) -> None:
+    """The array that another name was bound to in an iteration is the result of the call: it is
+    one that no iteration starts with.
+    """
+    counts = "k = k + 1" if loop.startswith("while") else "pass"
+    text = f"""
+import numpy as np
+def f(A, x, n, t):
+    p, k = {start}, 0
+    {loop}:
+        q = 0.5 * (A @ p) + 0.125
+        {counts}
+        {EXITS[leaving]}
+    return p
+"""
+    plain = written(tmp_path, text).f
+    fused = fuse(plain, on_reject="raise")
+    for n in range(5):
+        for t in (1e9, 0.2, 0.05, 0.0):
+            args = np.eye(3) * 0.5 + 0.125, np.array([1.0, 2.0, 4.0]), n, t
+            assert_same(outcome(fused, args), outcome(plain, args), f"{text} {n} {t}", ulps=4)
+
+
+STEPS = {
+    "adam": "g = x * a[0]\n        m = 0.9 * m + 0.1 * g\n        v = 0.99 * v + g**2\n"
+            "        x = x - m / (np.sqrt(v) + 1.0)",
+    "products": "x = F @ x\n        v = F @ v @ F.T\n        m = m + x",
+    "each of the others": "x = x + m\n        m = m * 0.5 + v\n        v = v - x",
+}
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("start", ["np.array(a, float)", "np.zeros(len(a))", "np.ones(len(a))"])
+def test_names_that_are_bound_anew_together(steps: str, start: str, tmp_path: Path) -> None:
+    """Each takes its own arrays in turn, so that there are few states, whatever they start as."""
+    square = "np.eye(len(a))" if steps == "products" else "np.zeros_like(x)"
+    text = f"""
+import numpy as np
+def f(a, n, F):
+    x = {start}
+    m, v = np.zeros_like(x), {square}
+    for t in range(n):
+        {STEPS[steps]}
+    return x, m, v
+"""
+    plain = written(tmp_path, text).f
+    fused = fuse(plain, on_reject="raise")
+    for n in range(5):
+        args = [1, 2, 3], n, np.eye(3) * 0.5 + 0.25
+        assert_same(outcome(fused, args), outcome(plain, args), f"{text} {n}", ulps=4)

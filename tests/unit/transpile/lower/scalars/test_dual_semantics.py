@@ -17,7 +17,11 @@ import pytest
 from agree import assert_same, outcome
 from written import written
 
+from loopir.ir_verifier import verify
 from transpile import fuse
+from transpile.options import Options
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import type_of
 
 DTYPES = ("i8", "i4", "u1", "i2", "f8", "f4")
 
@@ -277,3 +281,30 @@ def test_extremes_of_both(step: str, value: str, tmp_path: Path) -> None:
                 for given in ((x * 1.0,), (x.astype(np.float32),)):
                     assert_same(outcome(fused, given), outcome(function, given), text)
             assert fused.stats.compiled
+
+
+def stored_where_different(x, out):
+    for i in range(1, len(x)):
+        out[i] = x[i] if x[i] != x[i - 1] else 100
+    return out
+
+
+def stored_or_counted(x, out):
+    for i in range(1, len(x)):
+        out[i] = x[i] + 1 if x[i] > 2 else i
+    return out
+
+
+@pytest.mark.parametrize("function", [stored_where_different, stored_or_counted])
+def test_they_are_stored_in_arrays_of_all_integers(function: Callable[..., Any]) -> None:
+    """Their range is checked in one type: C compares no vectors of two."""
+    integers = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+    for given, stored in itertools.product(integers, repeat=2):
+        x = np.array([5, 5, 3, 2, 2, 7, 100], given)
+        types = {"x": type_of(x), "out": type_of(np.zeros(7, stored))}
+        verify(compile_stages(function, types, Options(), stop_after="lower").plan.kernel, "scalar")
+    for given, stored in (("i4", "i1"), ("u8", "u1")):
+        x, out = np.array([5, 5, 3, 2, 2, 7, 100], given), np.zeros(7, stored)
+        fused = fuse(function, on_reject="raise")
+        assert fused(x, out.copy()).tolist() == function(x, out.copy()).tolist()
+        assert fused.stats.compiled == 1

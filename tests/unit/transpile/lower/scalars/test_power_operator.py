@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 from itertools import product
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -94,3 +95,28 @@ def test_a_base_that_is_a_python_int_or_a_numpy_bool(exponent: int, tmp_path: Pa
         args = (np.array([first]),)
         assert_same(outcome(compiled, args), outcome(plain, args), f"{first} ** {exponent}")
     assert compiled.stats.compiled == 2
+
+
+@pytest.mark.parametrize("exponent", ["0.5", "-0.5", "1.5", "-1.5", "2.5"])
+@pytest.mark.parametrize("of", ["x[i]", "float(x[i])", "i - 3"])
+def test_roots_by_math_pow(of: str, exponent: str, tmp_path: Path) -> None:
+    text = f"""
+        import math
+        import numpy as np
+
+        def f(x):
+            out = np.empty(len(x))
+            for i in range(len(x)):
+                out[i] = math.pow({of}, {exponent})
+            return out
+    """
+    f = written(tmp_path, dedent(text)).f
+    g = fuse(f, on_reject="raise")
+    values = (0.0, -0.0, 4.0, 1e-310, 1e300, np.inf, -np.inf, np.nan, -1.0, -2.0)
+    is_root = exponent in ("0.5", "-0.5", "1.5")
+    assert ("sqrt" in g.emit("loopir", np.ones(3))) == is_root
+    for v in values:
+        for n in (3, 4, 9):
+            x = np.full(n, 2.0)
+            x[n // 2] = v
+            assert_same(outcome(g, (x,)), outcome(f, (x,)), f"{v}, {n}", ulps=2)

@@ -1,11 +1,13 @@
 """Joining arrays with lists that are written in the call, as NumPy makes arrays of them."""
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from agree import assert_same, outcome
+from written import written
 
 from transpile import fuse
 
@@ -67,12 +69,13 @@ def test_numbers_of_r_are_weak(dtype: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("part", ["[[0], x]", "[300, x.astype(np.uint8)]", "['0:3:4j', x]", "[()]"])
-def test_other_items_of_r_are_left_to_python(part: str) -> None:
-    scope: dict[str, Any] = {"np": np}
-    exec(f"def f(x): return np.r_{part}", scope)
+@pytest.mark.parametrize("name", ["r_", "c_"])
+def test_other_items_of_r_are_left_to_python(name: str, part: str, tmp_path: Path) -> None:
+    f = written(tmp_path, f"import numpy as np\ndef f(x): return np.{name}{part}\n").f
     args = (np.ones(3),)
-    compiled = fuse(scope["f"], on_reject="silent")
-    assert_same(outcome(compiled, args), outcome(scope["f"], args), part)
+    compiled = fuse(f, on_reject="silent")
+    assert_same(outcome(compiled, args), outcome(f, args), part)
+    assert [code for code in compiled.stats.replays if not code.startswith("LOWER_")] == []
 
 
 def test_insertion_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +87,42 @@ def test_insertion_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
 
     args = np.arange(4.0), np.ones(3, "f4"), 4
     assert_same(outcome(fuse(inserted), args), outcome(inserted, args), "insert")
+
+
+def test_parts_of_vectors_as_operands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+
+    def computed(x, n):
+        r = np.insert(x, -1, x) * 2
+        s = np.sqrt(np.delete(x, n)) - np.delete(x, 0)
+        return r, s, np.hanning(n) * 0.5, np.average(np.ones((4, 2)), axis=0, weights=x + 1) * 2
+
+    args = np.arange(4.0), 3
+    assert_same(outcome(fuse(computed), args), outcome(computed, args), "operands", ulps=4)
+
+
+def append_along(x, k):
+    t = np.append(x, k, axis=0)
+    return t * 2
+
+
+def append_to_number(x, k):
+    t = np.append(k, x, 0)
+    return t.sum()
+
+
+def append_element(x, k):
+    x[:] = np.append(x, x[0], axis=-1)[: len(x)]
+    return x
+
+
+@pytest.mark.parametrize("function", [append_along, append_to_number, append_element])
+def test_a_number_is_no_array_along_an_axis(function: Any) -> None:
+    args = np.arange(4.0), 3
+    found = outcome(fuse(function, on_reject="silent"), args)
+    assert_same(found, outcome(function, args), "append")
+    assert found.error is not None
+    assert found.error[0] is ValueError
 
 
 def test_other_lists_are_left_to_python() -> None:

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from agree import assert_same, outcome
 from macro_programs import expanded, runnable
+from written import written
 
 from loopir.dtypes import DTYPES
 from transpile import fuse
@@ -311,3 +313,34 @@ def test_other_shapes_of_complex_arrays_are_left_to_python() -> None:
     X = np.arange(6).reshape(2, 3) * (1 + 2j)
     codes = [r.code for r in fuse(f, on_reject="silent").report(X).rejections]
     assert codes == ["LOWER_CALL"]
+
+
+SPLITS = {
+    "blocks": "x[:h * s, :w * s].reshape(h, s, w, s).max(axis=(1, 3))",
+    "rows": "x[:h * s].reshape(h, s, x.shape[1]).sum(axis=1)",
+    "inferred": "x[:, :w * s].reshape(x.shape[0], -1, s) * 2.0",
+    "columns": "(x + 1)[:, :w * s].reshape(-1, w, s).sum(axis=2) - x[:, :w]",
+    "of a product": "(x * 2.0).reshape(1, x.shape[0], x.shape[1]).sum(axis=(0, 2))",
+    "turned": "x.T.reshape(-1, 1, x.shape[0]).min(axis=1)",
+    "of a part": "x[1:][:h].reshape((h, x.shape[1], 1)) + 0.5",
+    "over itself": "out.sum() + np.add(out, out[:, ::-1].reshape(out.shape[0], 1, -1).sum(axis=1))",
+    "new axes": "x[:, :, None].reshape(x.shape[0], 1, -1, 1).sum()",
+    "wrong": "x[:h * s].reshape(h, s + 1, x.shape[1]) * 2",
+}
+
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize("form", SPLITS)
+def test_axes_that_are_split(form: str, tmp_path: Path) -> None:
+    """The groups of new lengths are a guess: where they do not fit, Python answers."""
+    text = f"import numpy as np\ndef f(x, out, h, w, s):\n    return {SPLITS[form]}, out\n"
+    plain, base = written(tmp_path, text).f, np.arange(96.0).reshape(8, 12)
+    fused = fuse(plain, on_reject="silent", target="scalar")
+    for x in (base[:6, :8], base[::-1, :6], base.T, base[:0], np.asfortranarray(base), base[:3]):
+        for h, w, s in ((2, 3, 2), (3, 2, 2), (1, 4, 2), (0, 2, 1), (2, 2, -1)):
+            args = x, np.ones((4, w * s if w * s > 0 else 2)), h, w, s
+            value = outcome(plain, args)
+            assert_same(outcome(fused, args), value, f"{form} {x.shape} {h, w, s}")
+            is_refused = fused.report(*args).rejections and not fused.report(*args).loops
+            assert not is_refused or value.error or not x.flags.c_contiguous, fused.report(*args)
+    assert fused.stats.compiled or form == "wrong"

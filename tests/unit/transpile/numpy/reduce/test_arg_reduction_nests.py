@@ -83,3 +83,20 @@ def agree(got: object, expected: object, f: object, x: Array) -> None:
         assert type(a) is type(b), (f, k, x)
         assert np.array_equal(a, b), (f, k, x, a, b)
         assert getattr(a, "strides", 0) == getattr(b, "strides", 0), (f, k, x)
+
+
+@fuse
+def with_kept_axes(X: Array) -> tuple[Array, ...]:
+    return np.argmax(X, axis=0, keepdims=True), X.argmin(axis=-1, keepdims=True)
+
+
+def test_axes_that_are_kept_have_numpys_strides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    random = np.random.default_rng(1)
+    for shape in ((4, 3), (1, 3), (3, 1), (2, 3, 5)):
+        whole_array = random.random(shape)
+        for x in layouts(whole_array) if len(shape) == 2 else [whole_array]:
+            found, wanted = with_kept_axes(x), with_kept_axes.__wrapped__(x)
+            for a, b in zip(found, wanted, strict=True):
+                assert np.array_equal(a, b)
+                assert (a.shape, a.strides) == (b.shape, b.strides), (shape, x.strides)

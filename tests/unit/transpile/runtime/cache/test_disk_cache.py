@@ -4,12 +4,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from forked_programs import run_program
 
-from targets.isa.target_registry import best_target, runnable_targets
+from targets.build.build_errors import BuildError
+from targets.isa.target_registry import TARGETS, best_target, runnable_targets
 from transpile import fuse
 from transpile.options import Options
 from transpile.runtime.cache import disk_cache
@@ -17,23 +20,27 @@ from transpile.runtime.cache import disk_cache
 PROGRAM = """
 import json, math, sys
 import numpy as np
-from targets.isa.target_registry import best_target, runnable_targets
+from targets.isa.target_registry import TARGETS, best_target, runnable_targets
 from transpile import fuse
 from transpile.options import Options
 SCALE = {scale}
+LATE = (
+    "loopir.nodes", "targets.build.build_kernel", "transpile.frontend.source",
+    "transpile.numpy.function_table", "hashlib",
+)
 {before}
 @fuse
-def roots(x):
+def roots(x, by):
     out = np.zeros(len(x))
     for i in range(len(x)):
-        out[i] = math.sqrt(x[i]) * SCALE + math.pi{extra}
+        out[i] = math.sqrt(x[i]) * SCALE * by + math.pi{extra}
     return out
 x = np.arange(5.0)
-y = roots(x)
+y = roots(x, 1.0)
 print(json.dumps(dict(
-    y=y.tolist(), want=roots.__wrapped__(x).tolist(), compiled=roots.stats.compiled,
+    y=y.tolist(), want=roots.__wrapped__(x, 1.0).tolist(), compiled=roots.stats.compiled,
     front="transpile.pipeline" in sys.modules,
-    back=[m for m in ("loopir.nodes", "targets.build.build_kernel") if m in sys.modules],
+    back=[m for m in LATE if m in sys.modules],
 )))
 """
 
@@ -183,18 +190,61 @@ def test_a_target_that_this_cpu_lacks_is_not_loaded(
     again(x)
     assert again.stats.compiled == 1
     others = tuple(t for t in runnable_targets() if t.name != name)
-    for module in ("transpile.runtime.cache.disk_cache", "transpile.pipeline"):
-        monkeypatch.setattr(f"{module}.runnable_targets", lambda: others)
+    monkeypatch.setattr("targets.isa.target_registry.runnable_targets", lambda: others)
     lacking = fuse(twice, target=name, on_reject="silent")
     assert lacking(x) == [2.0] * 3
     assert (lacking.stats.compiled, lacking.stats.replays) == (0, {"BUILD_FAILED": 1})
 
 
+def test_the_key_does_not_tell_what_else_refers_to_the_code() -> None:
+    """Objects in the code have more references once another function has the same names."""
+    code = compile("def f(p_1):\n    q_1 = p_1 + 123456.5\n    return q_1", "x.py", "exec")
+    names: dict[str, Any] = {}
+    exec(code, names)
+
+    def key() -> str:
+        return disk_cache._cache_key(names["f"], {}, Options(), TARGETS["scalar"])
+
+    before = key()
+    held = [names["f"].__code__.co_consts, names["f"].__code__.co_varnames]
+    held += [*held[0], *held[1]]
+    assert key() == before
+
+
 def test_the_key_has_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flags of the user may mean "for this CPU"."""
     def key() -> str:
-        return disk_cache._cache_key(test_code_that_holds_objects, {}, Options(), "scalar")
+        return disk_cache._cache_key(test_code_that_holds_objects, {}, Options(), TARGETS["scalar"])
 
     before = key()
     monkeypatch.setattr(disk_cache, "features", lambda: frozenset({"other"}))
     assert key() != before
+
+
+@pytest.mark.parametrize("sizes", ["32K,256K,8M", "64K,2M,32M"])
+def test_the_key_has_the_sizes_of_caches(
+    sizes: str, run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run()["front"]
+    monkeypatch.setenv("TRANSPILE_MACHINE", sizes)
+    assert run()["front"]
+    assert not run()["front"]
+
+
+def test_without_a_compiler_what_was_made_for_other_caches_serves(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that was filled elsewhere."""
+    assert run(before=WITH_POOL)["front"]
+    monkeypatch.setenv("TRANSPILE_MACHINE", "64K,2M,32M")
+    with monkeypatch.context() as without_compiler:
+        without_compiler.setenv("PATH", "")
+        assert (run()["compiled"], run()["front"]) == (1, False)
+    assert run()["front"]
+
+
+def test_an_archive_is_told_as_that(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    package = SimpleNamespace(__path__=[str(tmp_path / "all.zip" / "transpile")])
+    monkeypatch.setattr(disk_cache, "import_module", lambda name: package)
+    with pytest.raises(BuildError, match=r"is imported from an archive, .*all\.zip"):
+        disk_cache._transpile_files()

@@ -123,7 +123,7 @@ def shown(x):
     return np_like(x)
 
 
-def np_like(x):
+def np_like(x, shift=0.0, *, scale=1.0):
     return x + LIMIT
 
 
@@ -146,8 +146,11 @@ def calls_fused(x):
         lambda patch: patch.setitem(globals(), "LIMIT", 3.0),
         lambda patch: patch.delitem(globals(), "LIMIT"),
         lambda patch: patch.setattr(np_like, "__code__", other.__code__),
+        lambda patch: patch.setattr(np_like, "__defaults__", None),
+        lambda patch: patch.setattr(np_like, "__defaults__", (1.0,)),
+        lambda patch: patch.setitem(np_like.__kwdefaults__, "scale", "much"),
     ],
-    ids=["global", "no global", "code"],
+    ids=["global", "no global", "code", "no default", "default", "keyword default"],
 )
 def test_what_a_called_function_reads_counts_too(
     change: Callable[[pytest.MonkeyPatch], None], function: FunctionType

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopir.op_table import FIRST_GUARD_STATUS
+from loopir.status_bits import FIRST_GUARD_STATUS
 from transpile import fuse
 from transpile.runtime.kernel_call.list_capacity import (
     INITIAL_CAPACITY,
@@ -59,7 +59,8 @@ def halving(out: np.ndarray, n: int) -> float:
 def spread(out: np.ndarray, n: int) -> int:
     found = []
     for k in range(n):
-        found.append(k)
+        if k % 3 < 2:
+            found.append(k)
         if found[k // 2] % 3 == 0:
             found[0] = k
         out[k % len(out)] = found[-1]
@@ -80,4 +81,4 @@ def test_a_call_in_c_that_ran_out_is_repeated_with_more(function: Any) -> None:
     assert f.stats.compiled == 6
     assert f.stats.replays == {}
     if function is spread:
-        assert int(variant.capacity[0]) >= 50_000
+        assert int(variant.capacity[0]) >= 30_000

@@ -216,6 +216,38 @@ def test_arrays_are_made_alike(function: Any, dtype: str) -> None:
     assert f.stats.replays == {}
 
 
+def alike_zeros(x, n):
+    out = np.zeros_like(x)
+    for i in range(0, x.shape[0], 2):
+        for j in range(x.shape[1]):
+            out[i, j] += x[i, j] * 2
+    return out
+
+
+def alike_in_singles(x, n):
+    out = np.empty_like(x, dtype=np.float32)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j]
+    return out
+
+
+@pytest.mark.parametrize("function", [alike_zeros, alike_in_singles])
+def test_matrices_like_others_have_their_order_and_dtype(function: Any) -> None:
+    """A call of one signature comes to the kernel of another one first."""
+    block = (np.arange(240.0) % 7).reshape(12, 20)
+    layouts = [block, block.T, block[:, ::2], block[::2], block[:, :7].T, block[:1], block[:, :1]]
+    f = whole(function, block, 3)
+    for dtype in ("f8", "u1", "f4", "i2", "f8"):
+        for a in layouts:
+            x = a.astype(dtype)[::1] if a.flags.owndata else np.asarray(a, dtype)
+            for _ in range(2):
+                got, wanted = f(x, 3), function(x, 3)
+                assert described(got) == described(wanted)
+                assert got.strides == wanted.strides
+    assert f.stats.replays == {}
+
+
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
 def test_arrays_that_cannot_be_made() -> None:
     x = np.ones(4)
@@ -272,14 +304,6 @@ def third(x):
     return out
 
 
-def made_like(x):
-    out = np.empty_like(x)
-    for i in range(x.shape[0]):
-        for k in range(x.shape[1]):
-            out[i, k] = x[i, k] + 1.0
-    return out
-
-
 def product(z, x):
     for i in range(len(x)):
         x[i] = x[i] * z.real
@@ -308,7 +332,6 @@ RECORDS = np.zeros(4, [("v", "f8"), ("n", "i8")])
 WRAPPED = [
     (star_arguments, (np.ones(4), 1), "`*args` or `**kwargs`"),
     (third, (np.ones(6),), "only Python can evaluate `len(x) % 4`"),
-    (made_like, (np.ones((4, 2)),), "only Python can evaluate `np.empty_like(x)`"),
     (product, (2j, np.ones(4)), "only Python unpacks the complex number `z`"),
     (field_sum, (RECORDS,), "only Python reads the field of records that `"),
     (set_rows, ([[1.0, 2.0], [3.0, 4.0]],), "rows of a list are distinct objects"),
@@ -491,6 +514,34 @@ def by_one_of_another_module(x):
     return s
 
 
+SHIFTS = np.array([1.0, 2.0])
+
+
+def with_defaults(v, k=2.0, n=3, *, a=SHIFTS, b=4.0):
+    return v * k + n * a[1] + b
+
+
+def by_defaults(x):
+    s = 0.0
+    for v in x:
+        s += with_defaults(v)
+    return s
+
+
+fused_defaults = fuse(with_defaults)
+
+
+def by_fused_defaults(x):
+    s = 0.0
+    for v in x:
+        s += fused_defaults(v)
+    return s
+
+
+def in_a_comprehension(x):
+    return [with_defaults(v, 5.0) for v in x]
+
+
 def by_a_local_import(x):
     import math
 
@@ -535,13 +586,34 @@ def sums_before_a_check(x, k):
 
 @pytest.mark.parametrize(
     "function",
-    [by_a_helper, by_one_of_another_module, by_a_local_import, of_halves, of_its_size, of_names],
+    [
+        by_a_helper, by_one_of_another_module, by_defaults, by_fused_defaults, in_a_comprehension,
+        by_a_local_import, of_halves, of_its_size, of_names,
+    ],
 )
 def test_helpers_imports_and_halves_need_no_wrapper(function: Any) -> None:
     for n in (4, 9, 12):
         f = whole(function, np.arange(float(n)))
         assert np.array_equal(f(np.arange(float(n))), function(np.arange(float(n))))
         assert f.stats.compiled == 2
+        assert python_frames(f, np.arange(float(n))) == []
+
+
+def python_frames(f: Callable[..., Any], *args: Any) -> list[str]:
+    """The names of the Python functions that run in a call."""
+    names: list[str] = []
+
+    def note(frame: Any, event: str, _: object) -> None:
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        f(*args)
+    finally:
+        sys.setprofile(before)
+    return names
 
 
 def test_what_is_copied_before_each_call_needs_no_wrapper() -> None:
@@ -573,6 +645,36 @@ REBOUND: dict[str, tuple[Any, Callable[[pytest.MonkeyPatch], None]]] = {
     "a callable object": (
         by_a_helper, lambda p: p.setitem(globals(), "scaled_by", functools.partial(plus)),
     ),
+    "a default": (by_defaults, lambda p: p.setattr(with_defaults, "__defaults__", (3.0, 3))),
+    "one default more": (
+        by_defaults, lambda p: p.setattr(with_defaults, "__defaults__", (1.0, 3.0, 3)),
+    ),
+    "no defaults": (by_defaults, lambda p: p.setattr(with_defaults, "__defaults__", None)),
+    "a default array": (
+        by_defaults, lambda p: p.setitem(with_defaults.__kwdefaults__, "a", np.array([5.0, 6.0])),
+    ),
+    "a default by name": (
+        by_defaults, lambda p: p.setitem(with_defaults.__kwdefaults__, "b", 5.0),
+    ),
+    "no defaults by name": (
+        by_defaults, lambda p: p.setattr(with_defaults, "__kwdefaults__", {"a": SHIFTS}),
+    ),
+    "a default of a fused one": (
+        by_fused_defaults, lambda p: p.setattr(with_defaults, "__defaults__", (3.0, 3)),
+    ),
+    "a default array of a fused one": (
+        by_fused_defaults,
+        lambda p: p.setitem(with_defaults.__kwdefaults__, "a", np.array([5.0, 6.0])),
+    ),
+    "a fused one": (
+        by_fused_defaults, lambda p: p.setitem(globals(), "fused_defaults", with_defaults_of_one),
+    ),
+    "another code in a comprehension": (
+        in_a_comprehension, lambda p: p.setattr(with_defaults, "__code__", plus_all.__code__),
+    ),
+    "another function in a comprehension": (
+        in_a_comprehension, lambda p: p.setitem(globals(), "with_defaults", pow),
+    ),
     "a global of the helper": (by_a_helper, lambda p: p.setitem(globals(), "K", 7.0)),
     "a global of its module": (
         by_one_of_another_module, lambda p: p.setattr(shifts, "SHIFT", 20.0),
@@ -597,8 +699,17 @@ REBOUND: dict[str, tuple[Any, Callable[[pytest.MonkeyPatch], None]]] = {
 }
 
 
+@fuse
+def with_defaults_of_one(v, k=1.0):
+    return v * k
+
+
 def plus(v, k):
     return v + k
+
+
+def plus_all(v, k, n, *, a, b):
+    return v + k + n + a[0] + b
 
 
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")

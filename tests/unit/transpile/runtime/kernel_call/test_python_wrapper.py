@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from loopir.nodes import Check, Const, Kernel, Param
-from loopir.op_table import STATUS
+from loopir.status_bits import STATUS
 from transpile.call_plan import (
     Allocated,
     Argument,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from transpile import fuse
-from transpile.runtime.kernel_call.result_source import mixed_list
+from transpile.runtime.kernel_call.result_functions import mixed_list
 
 
 @pytest.mark.parametrize(("items", "flags", "wanted"), [

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from array import array
 from types import FrameType
 from typing import Any
@@ -162,6 +163,29 @@ def test_only_arrays_that_are_read_are_copied(monkeypatch: pytest.MonkeyPatch) -
     in_place(np.ones(50))
     in_place(np.ones(50))
     assert copied == [1, 1]
+
+
+@pytest.mark.parametrize("part", [np.s_[::2], np.s_[:1:-1], np.s_[1::3]])
+def test_small_parts_of_arrays_are_copied_in_c(part: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Python once, which enlarges the pool. Python gets what they were, where it warns."""
+    copied = []
+    original = CopyPool.copies
+
+    def noted(self: CopyPool, arrays: tuple[Any, ...]) -> Any:
+        copied.append(len(arrays))
+        return original(self, arrays)
+
+    monkeypatch.setattr(CopyPool, "copies", noted)
+    f = fuse(scaled_in_place)
+    for zeros in (0, 0, 0, 1, 0):  # where it divides by 0, Python warns
+        x, expected = (np.arange(30.0) + 7.5 * zeros for _ in range(2))
+        x[part][-1] = expected[part][-1] = 7.5 if zeros else 1.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f(x[part])
+            scaled_in_place(expected[part])
+        assert x.tolist() == expected.tolist()
+    assert copied == [1]
 
 
 def spread(x: Any, grid: Any) -> None:

@@ -75,3 +75,23 @@ def test_the_region_makes_the_list_and_fills_it(monkeypatch: pytest.MonkeyPatch)
         assert fused(np.arange(float(n)), mine) == filtered(np.arange(float(n)), theirs)
         assert mine == theirs
     assert fused.stats.compiled == 3
+
+
+def made_last(x, show, lengths):
+    t = [4]
+    show(x)
+    y = np.ones(2)
+    y = x + 1
+    t = list(range(len(lengths)))
+    return y, t
+
+
+def test_a_region_may_end_with_a_list_that_was_made_above_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    fused = fuse(made_last, on_reject="silent")
+    y, t = fused(np.ones(3), len, {1: 2, 2: "a"})
+    assert y.tolist() == [2.0] * 3
+    assert t == [0, 1]
+    assert "failed" not in capfd.readouterr().err
+    assert fused.stats.compiled

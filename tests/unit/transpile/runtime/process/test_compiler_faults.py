@@ -23,7 +23,7 @@ from fault_injection import FUNCTIONS, KINDS, SYSTEM_STEPS, Trials
 from forked_programs import run_program
 from paths import ROOT
 
-from targets.abi import trampoline
+from targets.abi import c_api, trampoline
 from targets.build.background_build import BackgroundBuild
 from targets.build.build_errors import BuildError
 from transpile import FuseError, FuseWarning, fuse
@@ -428,7 +428,7 @@ def test_a_thread_whose_start_fails(is_running: bool, monkeypatch: pytest.Monkey
 
     building = BackgroundBuild(lambda: ended.append(go_on.wait(10)))
     monkeypatch.setattr(trampoline, "_building", building)
-    monkeypatch.setattr(trampoline, "_opened", [])
+    monkeypatch.setattr(c_api, "opened", [])
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(MemoryError):
         trampoline.build_in_background()

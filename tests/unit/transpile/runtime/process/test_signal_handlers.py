@@ -1,13 +1,13 @@
 """What a signal handler raises reaches the caller, whatever the compiler does when it comes."""
 from __future__ import annotations
 
+import dataclasses
 import linecache
 import os
 import signal
 import threading
 import tokenize
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +22,6 @@ from targets.build import (
     shared_library,
 )
 from targets.build.background_build import BackgroundBuild
-from targets.build.build_errors import is_from_signal_handler
 from transpile import fuse
 from transpile.frontend import source
 from transpile.runtime import compile_call
@@ -99,7 +98,7 @@ def test_what_a_signal_handler_raises_reaches_the_caller(
     [
         (c_compiler, "_read_until"), (build_kernel, "find_cached"), (object_cache, "read_file"),
         (object_cache, "make_folder"), (private_folders, "open_folder"),
-        (disk_cache, "encoded"), (recipe_format, "_decode"), (shared_library, "_descriptor_path"),
+        (disk_cache, "encoded"), (recipe_format, "value_of"), (shared_library, "_descriptor_path"),
         (shared_library, "opened_file"), (shared_library, "is_folder"),
         (tokenize, "detect_encoding"), (source, "is_file"),
     ],
@@ -157,32 +156,6 @@ def test_what_a_signal_handler_raises_is_not_taken_for_what_a_probe_raises() -> 
         signal.signal(signal.SIGUSR1, before)
 
 
-@pytest.mark.parametrize("form", ["function", "method", "partial", "object"])
-def test_each_form_of_signal_handler(form: str) -> None:
-    class Clock:
-        def __call__(self, *args: Any) -> None:
-            raise TimeoutError
-
-        def ring(self, *args: Any) -> None:
-            raise TimeoutError
-
-    def ring(time: int, *args: Any) -> None:
-        raise TimeoutError
-
-    clock = Clock()
-    handler: Any = {
-        "function": ring, "method": clock.ring, "partial": partial(ring, 3), "object": clock,
-    }[form]
-    before = signal.signal(signal.SIGUSR1, handler)
-    try:
-        with pytest.raises(TimeoutError) as caught:
-            os.kill(os.getpid(), signal.SIGUSR1)
-        assert is_from_signal_handler(caught.value)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert not is_from_signal_handler(caught.value)
-
-
 @pytest.mark.parametrize("who", ["background build", "background compiler", "progress"])
 def test_a_runtime_error_of_a_signal_handler_is_not_taken_for_a_lack_of_threads(
     who: str, monkeypatch: pytest.MonkeyPatch
@@ -211,5 +184,58 @@ def test_a_runtime_error_of_a_signal_handler_is_not_taken_for_a_lack_of_threads(
     try:
         with pytest.raises(RuntimeError, match="time is up"):
             starts[who]()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+class Everything(ValueError, TypeError, LookupError, ArithmeticError, AttributeError):
+    """Of each kind that the compiler expects somewhere."""
+
+
+def test_what_a_library_raises_instead_of_the_exception_of_a_signal_handler(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller gets the one of the handler."""
+    real, x = compile_call.compile_variant, np.ones(5)
+
+    def alarm(*args: Any) -> None:
+        raise Everything
+
+    class Rings:
+        def __getattr__(self, name: str) -> None:
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    def takes_long(*args: Any, **kwargs: Any) -> Any:
+        dataclasses.fields(cast("Any", Rings()))  # raises TypeError for an AttributeError
+        return real(*args, **kwargs)
+
+    before = signal.signal(signal.SIGUSR1, alarm)
+    monkeypatch.setattr(compile_call, "compile_variant", takes_long)
+    f = fuse(total, cache=False)
+    try:
+        with pytest.raises(Everything):
+            f(x)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    monkeypatch.setattr(compile_call, "compile_variant", real)
+    assert (f(x), f.stats.compiled) == (5.0, 1)
+
+
+def test_a_function_that_is_called_while_the_exception_of_a_signal_is_handled() -> None:
+    """What is refused then is refused, and not taken for that exception."""
+
+    def alarm(*args: Any) -> None:
+        raise Everything
+
+    def refused(x: Any) -> str:
+        return "".join(map(str, x))
+
+    before = signal.signal(signal.SIGUSR1, alarm)
+    try:
+        os.kill(os.getpid(), signal.SIGUSR1)
+    except Everything:
+        f = fuse(refused, on_reject="silent", cache=False)
+        assert f([1, 2]) == "12"
+        assert "LOWER_" in str(f.report([1, 2]))
     finally:
         signal.signal(signal.SIGUSR1, before)

@@ -2,6 +2,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#endif
 
 typedef struct { char *data; int64_t dims[5], strides[5]; } array;
 typedef struct { int64_t block, offset, dims[5], strides[5]; } place;
@@ -17,6 +21,9 @@ int main(void)
     int64_t counts[3], sizes[256], scalars[64];
     array arrays[256];
     char *blocks[256];
+#ifdef _WIN32
+    _setmode(0, _O_BINARY), _setmode(1, _O_BINARY);
+#endif
     get(counts, sizeof counts);
     for (int k = 0; k < counts[0]; k++) {
         get(&sizes[k], sizeof *sizes);

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 import transpile
-from loopir.garbage_collection import YOUNG_OBJECTS, collecting_less_often
 from transpile import fuse
 from transpile.runtime import compile_call
 from transpile.runtime.cache import disk_cache
+from transpile.runtime.process.garbage_collection import YOUNG_OBJECTS, collecting_less_often
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,140 @@
+"""What packages that are built ahead of time cost: bytes, import, first call, other calls.
+
+    python -m tests.bench.built [PYTHON …] [--rounds 9]
+
+Builds a wheel of the functions of `maps`, `nests` and `carried`, and one of `examples/library`.
+Each PYTHON (this one if none; with NumPy) imports them beside NumPy alone, with an empty PATH;
+``qemu:PYTHON`` is run by an emulator of a CPU with SSE2 alone, whose NumPy must be 2.3 or older.
+Columns: milliseconds of an import after that of NumPy, and of the first call (the least of all
+processes), and what serves it. Then calls of both are timed beside those of `@fuse` in this
+process: nanoseconds, and built / `@fuse`, of arrays of 16 and 4096 elements.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from wheels import built_wheel  # noqa: E402
+
+from transpile import fuse  # noqa: E402
+from transpile.cli import main as command  # noqa: E402
+from transpile.types.typeof import type_of  # noqa: E402
+
+from . import carried, maps, nests  # noqa: E402
+from .harness import Case, measure, pin  # noqa: E402
+
+CASES = [case for family in (maps, nests, carried) for case in family.CASES]
+EMULATOR = ("qemu-x86_64-static", "-cpu", "qemu64")
+USE = """
+import sys, time
+sys.path.insert(0, {site!r})
+for name in ("transpile", "cffi"):
+    sys.modules[name] = None
+import numpy as np
+start = time.perf_counter()
+from {module} import {function} as function
+imported = time.perf_counter()
+result = function(*{arguments})
+called = time.perf_counter()
+print([imported - start, called - imported, sys.version.split()[0], np.__version__,
+       function.report().partition("\\n")[0]])
+"""
+MODULES = {
+    "kernels_fused": ("dot", "(np.ones(9), np.ones(9))"),
+    "tracks.smoothing": ("exponential", "(np.ones(9), 0.5)"),
+}
+"""The imported modules of both wheels, and a call in each."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.built", description=__doc__)
+    parser.add_argument("pythons", nargs="*", default=[sys.executable])
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for wheel in (_wheel_of_kernels(folder), built_wheel(ROOT / "examples/library", folder)):
+            print(f"{wheel.name}: {wheel.stat().st_size / 1000:.0f} kB", flush=True)
+            zipfile.ZipFile(wheel).extractall(folder / "site")
+        for python in options.pythons:
+            for module in MODULES:
+                print(_line(python, folder / "site", module, options.rounds), flush=True)
+        for line in _calls(folder / "site", options.rounds):
+            print(line, flush=True)
+
+
+def _wheel_of_kernels(folder: Path) -> Path:
+    """The wheel of the loops of all `CASES`."""
+    loops = {case.loop.__name__: case for case in CASES}
+    source = folder / "kernels.py"
+    texts = (f"@fuse\n{inspect.getsource(case.loop)}" for case in loops.values())
+    source.write_text("\n\n".join(["import numpy as np\nfrom transpile import fuse", *texts]))
+    words = [str(source), "--build", "--wheel", "kernels==1.0", "-o", str(folder / "kernels")]
+    for name, case in loops.items():
+        types = ", ".join(str(type_of(a)) for a in _arguments(case, 16))
+        words += ["--types", f"{name}({types})"]
+    assert command([*words, "--check"]) == 0
+    (wheel,) = (folder / "kernels").iterdir()
+    return wheel
+
+
+def _arguments(case: Case, n: int) -> tuple[Any, ...]:
+    return case.make(n, case.dtypes[-1], np.random.default_rng(1))
+
+
+def _line(python: str, site: Path, module: str, rounds: int) -> str:
+    """The least times of `rounds` processes."""
+    emulated, program = python.startswith("qemu:"), python.removeprefix("qemu:")
+    function, arguments = MODULES[module]
+    text = USE.format(site=str(site), module=module, function=function, arguments=arguments)
+    words = [*(EMULATOR if emulated else ()), program, "-I", "-c", text]
+    rows = []
+    for _ in range(1 if emulated else rounds):
+        done = subprocess.run(words, env={"PATH": ""}, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return f"{python} {module}: {done.stderr.strip() or done.returncode}"
+        rows.append(json.loads(done.stdout.replace("'", '"')))
+    imported, called = (min(row[k] for row in rows) * 1000 for k in (0, 1))
+    version, numpy, what = rows[0][2:]
+    cpu = " qemu64" if emulated else ""
+    times = f"import {imported:6.2f} ms   first call {called:6.2f} ms"
+    return f"{version:8} NumPy {numpy:8}{cpu} {module:17} {times}   {what}"
+
+
+def _calls(site: Path, rounds: int) -> Iterator[str]:
+    """A line for each case and size: built, and beside `@fuse`."""
+    pin()
+    sys.path.insert(0, str(site))
+    module = importlib.import_module("kernels_fused")
+    for case in CASES:
+        built = getattr(module, case.loop.__name__)
+        compiled = fuse(on_reject="raise")(case.loop)
+        for n in (16, 4096):
+            one, other = _arguments(case, n), _arguments(case, n)
+            compiled(*other)
+            assert compiled.stats.compiled, compiled.report(*other)
+            runs = {"built": partial(built, *one), "fuse": partial(compiled, *other)}
+            times = measure(runs, rounds)
+            ratio = times["built"] / times["fuse"]
+            yield f"{case.name:21}{n:6}{times['built'] * 1e9:10.0f} ns   {ratio:.2f}"
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TRANSPILE_SELECT", "compiled")
+    main()

@@ -1,0 +1,95 @@
+"""Scalar expressions as C: what need not be computed where an ``and`` or ``or`` is decided."""
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from loopir.ir_parser import parse
+from loopir.passes.pass_list import optimise
+from targets.c.emit_c import emit
+from targets.isa.target_registry import TARGETS
+from targets.legalization.legalize import legalize
+from transpile import fuse
+
+KERNEL = """
+def k(x: f64[::1], t: f64, out: mut(f64[::1])):
+    guard(out.shape[0] >= x.shape[0], "GUARD_BOUNDS")
+    disjoint(x, out)
+    for i in loop(0, x.shape[0]):
+        left = x[i] > 0.0
+        out[i] = select({}, 1.0, 2.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("left | (t < exp(select(left, 0.0, -x[i])))", "||"),
+        ("left & (t < exp(select(left, -x[i], 0.0)))", "&&"),
+        ("left | (t < exp(select(left, 0.0, -x[i] / select(left, 1.0, t))))", "||"),
+        ("left | (t < exp(-x[i]))", ""),
+        ("left & (t < exp(select(left, 0.0, -x[i])))", ""),
+        ("left | (t < exp(select(left, 1000.0, -x[i])))", ""),  # np.where would overflow
+        ("left | (t < exp(select(left, 0.0, 1.0 / x[i])))", ""),  # np.where divides all
+        ("left | (t * 3.0 < exp(select(left, 0.0, -x[i])))", ""),
+        ("left | (t + 1.0 < exp(select(left, 0.0, -x[i])))", "||"),  # t + 1.0 raises no flag
+        ("left | (t < select(left, 0.0, -x[i]))", ""),  # costs less than a branch
+    ],
+)
+def test_math_functions_are_skipped_where_no_flag_is_lost(text: str, expected: str) -> None:
+    c = emit(parse(KERNEL.format(text)), TARGETS["scalar"])
+    body = c[c.index("tp_body") :]
+    found = [mark for mark in ("||", "&&") if f"left {mark} " in body]
+    assert found == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize("target", ["sse2", "avx2", "avx512", "neon"])
+def test_no_vector_of_less_than_a_register_is_asked_for_in_one(target: str) -> None:
+    """Clang has no register for 64 bits of floats on x86-64."""
+    t = TARGETS[target]
+    kernel = """
+def k(y: f64[::1], x: f32[::1], out: mut(f64[::1])):
+    guard(out.shape[0] >= x.shape[0], "GUARD_BOUNDS")
+    guard(y.shape[0] >= x.shape[0], "GUARD_LENGTH")
+    disjoint(y, out)
+    disjoint(x, out)
+    for i in loop(0, x.shape[0]):
+        out[i] = f64(select(y[i] > 0.0, x[i] * x[i], -0.0))
+"""
+    c = emit(legalize(optimise(parse(kernel), t.model), t), t)
+    asked, everywhere = c.count("TP_ASKED(v * v)"), c.count("TP_EVERYWHERE(v * v)")
+    assert (asked > 0, everywhere > 0) == (t.bits == 128, t.bits > 128)
+
+
+def accepted(x, u, t, out):
+    count = 0
+    for i in range(len(x)):
+        if x[i] <= 0.0 or u[i] < np.exp(-x[i] / t):
+            out[count % 3] += 1.0
+            count += 1
+    return count
+
+
+def given_up(x, u, t, out):
+    for i in range(len(x)):
+        skips = (x[i] <= 0.0) | (u[i] < np.exp(-x[i] / t))
+        out[i % 3] += 1.0 if skips else 2.0
+
+
+@pytest.mark.parametrize("function", [accepted, given_up])
+@pytest.mark.parametrize("t", [0.0, -1e-3, 0.5])
+@pytest.mark.parametrize("low", [-5, 0])
+def test_warnings_are_those_of_what_python_computes(function, t, low) -> None:
+    rng = np.random.default_rng(1)
+    x, u = rng.integers(low, 1 - low, 40).astype(float), rng.random(40)
+    results = []
+    for f in (function, fuse(function, on_reject="raise")):
+        out = np.zeros(3)
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always")
+            value = f(x, u, t, out)
+        results.append((value, out.tolist(), [str(w.message) for w in shown]))
+    assert results[0][:2] == results[1][:2]
+    assert set(results[0][2]) == set(results[1][2])

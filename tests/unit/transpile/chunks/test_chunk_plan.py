@@ -1,0 +1,103 @@
+"""Chunk plans, without Dask: how a function goes through the axes of arrays, what it returns, and
+that a call of arrays has nothing to do with them.
+"""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from paths import ROOT
+
+from transpile import fuse
+
+
+def distances(x, y):
+    out = np.empty((x.shape[0], y.shape[0]))
+    for i in range(x.shape[0]):
+        for j in range(y.shape[0]):
+            out[i, j] = abs(x[i] - y[j])
+    return out
+
+
+def both(x):
+    return x.sum(), x.max()
+
+
+def kept(x, t):
+    return x[x > t]
+
+
+def squares(x):
+    return [v * v for v in x]
+
+
+def shuffled(x):
+    return np.random.permutation(x)
+
+
+def doubled(x):
+    return x * 2.0
+
+
+def summed(x):
+    return x.sum()
+
+
+inner = doubled
+
+
+def helper(x):
+    return inner(x)
+
+
+def through_a_helper(x):
+    return helper(x)
+
+
+X = np.arange(9.0)
+
+PLANS = {
+    "two arrays": (distances, (X, X + 1), "axis 0 of `x`, `out`: pointwise"),
+    "the other": (distances, (X, X + 1), "axis 0 of `y`; axis 1 of `out`: pointwise"),
+    "folds": (both, (X,), "axis 0 of `x`: fold (add, maximum)"),
+    "a selection": (kept, (X, 2.0), "the function returns an array whose length depends"),
+    "a list": (squares, (X,), "not in chunks: the function returns a list"),
+    "refused": (shuffled, (X,), "not in chunks: "),
+}
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize("name", PLANS)
+def test_plans(name: str) -> None:
+    function, arguments, said = PLANS[name]
+    fused = fuse(function)
+    assert said in fused.plan(*arguments)
+    assert not fused.signatures, "a plan calls nothing"
+
+
+def test_a_plan_follows_what_a_helper_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = fuse(through_a_helper)
+    for function, said in ((doubled, "pointwise"), (summed, "fold (add)"), (doubled, "pointwise")):
+        monkeypatch.setitem(globals(), "inner", function)
+        assert said in fused.plan(X)
+
+
+def test_a_call_of_arrays_imports_nothing_of_it(tmp_path: Path) -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from transpile import fuse\n"
+        "@fuse\ndef f(x): return x * 2.0 + 1.0\n"
+        "f(np.ones(3))\n"
+        "print([m for m in sys.modules if m.startswith(('transpile.chunks', 'transpile.ufuncs',"
+        " 'loopir.analysis.decomposition', 'dask'))])\n"
+    )
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRANSPILE_CACHE": str(tmp_path)}
+    words = [sys.executable, str(path)]  # a process of its own: forked ones have all modules
+    found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

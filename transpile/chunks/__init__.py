@@ -1,0 +1,1 @@
+"""Chunks: fused functions of arrays in chunks (Dask), and as generalized ufuncs of NumPy."""
