@@ -1,19 +1,20 @@
 """Imports point down: between the packages, between the layers inside each, and in no cycle.
 
-Proved from the source by ``ast``; nothing is imported. Counted are imports at the top of a module,
+Proved from the source by ``ast``; only what tests import of ours is imported. Counted are imports at the top of a module,
 inside functions, and under TYPE_CHECKING.
 """
 from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from for_each import for_each
-from paths import ROOT
+from paths import ROOT, TESTS
 from source_trees import PACKAGES, SOURCES, statements_of, tree_of
 
 LAYERS = """
@@ -168,6 +169,14 @@ def as_module(name: str) -> str | None:
     return name or None
 
 
+def exists(name: str) -> bool:
+    """Whether a full name is a module or a folder, or a module has it at its top level."""
+    module, _, last = name.rpartition(".")
+    if name in MODULES or (ROOT / name.replace(".", "/")).is_dir():
+        return True
+    return hasattr(importlib.import_module(module), last)
+
+
 def edges_of(name: str) -> dict[str, int]:
     """The modules of ours that a module imports, each with a line.
 
@@ -254,6 +263,16 @@ def test_layers_are_what_there_is() -> None:
     known = {*MODULES, *folders, *(f"{f}.{end}" for f in folders for end in ("__init__", "*"))}
     assert sorted(set(names)) == sorted(names)
     assert [name for name in names if name not in known] == []
+
+
+@for_each(sorted(TESTS.rglob("*.py")), name=lambda path: str(path.relative_to(TESTS)))
+def test_what_tests_import_of_ours_exists(path: Path) -> None:
+    """Tools and benchmarks, too, which no test may run: a name that was renamed is found here."""
+    if "reject" in path.parts:
+        return  # programs that Python refuses
+    targets = [name for _, name in imported(ast.parse(path.read_text(encoding="utf-8")), "")]
+    ours = [name for name in targets if name.partition(".")[0] in PACKAGES]
+    assert [name for name in ours if not exists(name)] == []
 
 
 @each_module

@@ -1,7 +1,7 @@
 """The test programs (`tests/programs/run`) for other systems, by the cross compiler of ziglang.
 
 ``python -m tests.tools.cross_programs compile [PLATFORM …]`` compiles their kernels, and the C code
-that calls them, for each platform (all: `platforms.FORMS`), and prints what does not compile.
+that calls them, for each platform (all: `platforms.PLATFORMS`), and prints what does not compile.
 
 ``… build PLATFORM DIR`` links them, and writes the library to DIR with the modules that call it and
 the programs themselves. There, with the Python of that system and NumPy, or under an emulator,
@@ -48,7 +48,7 @@ from transpile.ahead.fat_library import (
 )
 from transpile.ahead.kernel_library import library_name, result_module
 from transpile.ahead.kernel_units import NotBuilt, kernel_unit
-from transpile.ahead.platforms import FORMS, Platform, own_platform, platform_named
+from transpile.ahead.platforms import PLATFORMS, Platform, own_platform, platform_named
 from transpile.ahead.runtime_files import runtime_files
 from transpile.options import Options
 from transpile.types.numpy_probes import answers
@@ -202,7 +202,7 @@ def main(argv: list[str] | None = None) -> int:
         print(write_programs(platform, Path(folder), options.share), "programs")
         return 0
     failed = False
-    for platform in map(platform_named, options.words or FORMS):
+    for platform in map(platform_named, options.words or PLATFORMS):
         units = library_units(kernels_of(library_targets(platform.machine), options.share)[0])
         texts = failures_of(platform, units)
         print(f"{platform.name}: {len(units) - len(texts)} of {len(units)} units compiled",
