@@ -1,7 +1,7 @@
 """Imports point down: between the packages, between the layers inside each, and in no cycle.
 
-Proved from the source by ``ast``; only what tests import of ours is imported. Counted are imports at the top of a module,
-inside functions, and under TYPE_CHECKING.
+Proved from the source by ``ast``; only what tests import of ours is imported. Counted are imports
+at the top of a module, inside functions, and under TYPE_CHECKING.
 """
 from __future__ import annotations
 
