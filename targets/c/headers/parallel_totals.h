@@ -32,7 +32,7 @@ static inline int tp_read_totals(const int64_t *from, int64_t *to, int32_t numbe
     return 1;
 }
 /* Called before the region; `start`: the totals before the loop. Returns 0 if there is no memory. */
-static __attribute__((noinline)) int tp_open_totals(tp_totals *a, tp_totalling total, void (*join)(int64_t *, const int64_t *),
+static __attribute__((noinline, cold)) int tp_open_totals(tp_totals *a, tp_totalling total, void (*join)(int64_t *, const int64_t *),
     int64_t first, int64_t last, int64_t size, const int64_t *start, int32_t number)
 {
     int64_t all = (last - first + size - 1) / size + 1;
