@@ -4,9 +4,10 @@
     → return (_tp_direct if fib is _tp_fused else fib)(n - 1) + …
 
 The name is still looked up at each call, since it may be rebound during the recursion. If no other
-code can run in the function (the arguments are numbers and strs, and it reads no other name), the
-name cannot be rebound. Then only the first call looks it up: the calls inside go to a second copy,
-which calls itself and costs no more than the plain function.
+code can run in the function (the arguments are numbers and strs, and the only other names that it
+reads are builtins such as `max`), the name cannot be rebound. Then only the first call looks it and
+the builtins up: the calls inside go to a second copy, which calls itself and costs no more than the
+plain function.
 
 `dispatcher` uses this where no signature of the function is compiled. An outlined function, which
 has compiled regions, also calls itself directly, but there is no second copy of it.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
-from types import CellType, FunctionType, MappingProxyType
+from types import CellType, CodeType, FunctionType, MappingProxyType
 from typing import TYPE_CHECKING
 
 from loopir.process.signal_exceptions import suppress_failures
@@ -35,7 +36,14 @@ if TYPE_CHECKING:
 
 __all__ = ["DirectSelfCalls", "is_python_number_or_str", "with_direct_self_calls"]
 
-_FUSED, _DIRECT = "_tp_fused", "_tp_direct"
+_FUSED, _DIRECT, _OWN = "_tp_fused", "_tp_direct", "_tp_builtin_{}"
+
+_BUILTINS: dict[str, object] = {f.__name__: f for f in (
+    abs, all, any, bool, chr, dict, divmod, enumerate, float, hash, int, isinstance, len, list, max,
+    min, ord, pow, range, repr, reversed, round, set, sorted, str, sum, tuple, zip,
+)}
+"""By name, builtins that run no user code if their arguments are Python's numbers and strs, and
+containers of them: not ``print``, which writes to an object of the user's."""
 
 
 class DirectSelfCalls:
@@ -103,8 +111,8 @@ def with_direct_self_calls(
 
     - ``fused``: the fused function. The recursive calls name it, by a global or a closure cell.
     - ``takes_builtins``: all arguments are Python's numbers and strs (`is_python_number_or_str`).
-      Their operators run no code that could rebind the name, so a second copy is made, which does
-      not look the name up (`_with_private_globals`).
+      Their operators run no code that could rebind a name, so a second copy is made, which does
+      not look names up (`_with_private_globals`).
     """
     if not _names_bound_to(function, fused):
         return None
@@ -118,8 +126,9 @@ def with_direct_self_calls(
     if not names:
         return None
     called_directly = CellType()  # what `guarded` calls, as long as the name is bound to `fused`
-    guarded = _with_guarded_calls(tree, names, function, fused, called_directly)
     private = _with_private_globals(tree, names, function) if takes_builtins else None
+    builtins = [*_BUILTINS.keys() & private.__globals__.keys()] if private else []
+    guarded = _with_guarded_calls(tree, names, function, fused, called_directly, same=builtins)
     called_directly.cell_contents = private or guarded
     return guarded
 
@@ -133,20 +142,27 @@ def _names_called(tree: ast.FunctionDef, function: FunctionType, fused: object) 
 
 def _with_guarded_calls(
     tree: ast.FunctionDef, names: set[str], function: FunctionType, fused: object, direct: CellType,
-    helpers: Mapping[str, CellType] = MappingProxyType({}),
+    helpers: Mapping[str, CellType] = MappingProxyType({}), same: Collection[str] = (),
 ) -> FunctionType:
     """A copy of `function`, made of `tree`, whose calls of `names` are of what the cell `direct`
-    contains, while the name is bound to `fused`. ``helpers``: other cells that `tree` reads.
+    contains, while the name is bound to `fused`, and the names in ``same`` to the builtins.
+    ``helpers``: other cells that `tree` reads.
     """
     copy = copy_tree(tree)
     for call in [n for n in walk_nodes(*copy.body) if _is_call_of(n, names)]:
         assert isinstance(call, ast.Call)
         name = call.func
-        test = ast.Compare(name, [ast.Is()], [ast.Name(_FUSED, ast.Load())])
+        tests: list[ast.expr] = [ast.Compare(name, [ast.Is()], [ast.Name(_FUSED, ast.Load())])]
+        tests += [
+            ast.Compare(ast.Name(n, ast.Load()), [ast.Is()], [ast.Name(_OWN.format(n), ast.Load())])
+            for n in same
+        ]
+        test = ast.BoolOp(ast.And(), tests) if same else tests[0]
         call.func = ast.IfExp(test, ast.Name(_DIRECT, ast.Load()), copy_tree(name))
         for node in walk_nodes(call.func):
             copy_location(node, name)
-    cells = {**helpers, _FUSED: CellType(fused), _DIRECT: direct}
+    builtins = {_OWN.format(n): CellType(_BUILTINS[n]) for n in same}
+    cells = {**helpers, **builtins, _FUSED: CellType(fused), _DIRECT: direct}
     return function_from_tree(fix_missing_locations(copy), function, cells)
 
 
@@ -154,17 +170,25 @@ def _with_private_globals(
     tree: ast.FunctionDef, names: set[str], function: FunctionType
 ) -> FunctionType | None:
     """`function`, which takes Python's numbers and strs, with a namespace of its own, in which its
-    name is bound to the result, so that calling itself looks up nothing else.
+    name is bound to the result, so that calling itself looks up nothing else but `_BUILTINS`.
 
-    None if other code could run in it, and so rebind the name: if it reads another global name or
+    None if other code could run in it, and so rebind a name: if it reads another global name or
     an attribute, or may warn (``~`` of a bool), since a filter of warnings may call a function.
+    Nor if it reads its name other than to call it: that is the fused function.
     """
     code, name = function.__code__, min(names)
-    read = {n for c in (code, *nested_codes(code)) for n in c.co_names}
-    may_warn = any(isinstance(n, ast.Invert) for n in walk_nodes(*tree.body))
-    if code.co_freevars or read != {name} or may_warn:
+    read = _names_read(code)
+    nodes = [*walk_nodes(*tree.body)]
+    may_warn = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Invert) for n in nodes)
+    has_attributes = any(isinstance(n, ast.Attribute) for n in nodes)
+    calls = sum(_is_call_of(n, names) for n in nodes)
+    only_called = calls == sum(isinstance(n, ast.Name) and n.id in names for n in nodes)
+    if code.co_freevars or may_warn or has_attributes or not only_called:
         return None
-    namespace: dict[str, object] = {"__name__": function.__module__}
+    if not {name} <= read <= {name, *_BUILTINS}:
+        return None
+    namespace: dict[str, object] = {n: _BUILTINS[n] for n in read - {name}}
+    namespace["__name__"] = function.__module__
     private = FunctionType(code, namespace, function.__name__, function.__defaults__)
     private.__kwdefaults__, private.__qualname__ = function.__kwdefaults__, function.__qualname__
     namespace[name] = private
@@ -183,12 +207,17 @@ def is_python_number_or_str(ty: ArgType) -> bool:
 def _names_bound_to(function: FunctionType, fused: object) -> set[str]:
     """The global names and free variables that are bound to `fused` now."""
     code, namespace = function.__code__, function.__globals__
-    names = {n for n in code.co_names if namespace.get(n) is fused}
+    names = {n for n in _names_read(code) if namespace.get(n) is fused}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         with suppress_failures(ValueError):  # an empty cell
             if cell.cell_contents is fused:
                 names.add(name)
     return names
+
+
+def _names_read(code: CodeType) -> set[str]:
+    """The global names and the attributes in `code`, also in its generators and inner functions."""
+    return {n for c in (code, *nested_codes(code)) for n in c.co_names}
 
 
 def _is_call_of(node: ast.AST, names: set[str]) -> bool:

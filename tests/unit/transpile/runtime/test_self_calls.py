@@ -1,6 +1,8 @@
 """Refused functions that call themselves: directly, as long as their name means them."""
 from __future__ import annotations
 
+import builtins
+import linecache
 import sys
 import traceback
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 
 from targets.abi.vectorcall import attach_call
 from transpile import fuse
+from transpile.runtime.self_calls import with_direct_self_calls
 
 
 def fib(n: Any) -> Any:
@@ -88,6 +91,60 @@ def with_a_comprehension(n: Any) -> Any:
 
 def with_a_builtin(n: Any) -> Any:
     return 1 if n < 1 else abs(-n) + with_a_builtin(n - 1) + with_a_builtin(n - 2)
+
+
+RECURSIONS = {
+    "steps": ("return 1 if n < 2 else max(f(n - 1), f(n - 2)) + 1", True),
+    "text": ("return 0 if n < 1 else len(str(n)) + f(n - 1)", True),
+    "generator": ("return 1 if n < 1 else sum(f(k) for k in range(n))", True),
+    "key": ("return n if n < 1 else max([-n, n], key=lambda v: v + f(n - 1))", True),
+    "attribute": ("return 1 if n < 1 else n.real + f(n - 1)", False),
+    "printed": ("print(end='')\n    return 1 if n < 1 else f(n - 1)", False),
+    "global": ("return 1 if n < 1 else f(n - other)", False),
+    "inverted": ("return 1 if n < 1 else f(n - 1) + ~(n > 1)", False),
+    "itself": ("return f if n < 1 else f(n - 1)", False),
+    "in_a_list": ("return [n, f] if n < 1 else f(n - 1)", False),
+    "passed": ("return [*map(f, [])] if n < 1 else f(n - 1)", False),
+}
+
+
+@pytest.mark.parametrize("name", RECURSIONS)
+def test_recursions_that_look_up_no_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recursion of numbers looks its name up once if it only calls itself and builtins; and has
+    Python's result in any case, also if that is the function itself.
+    """
+    body, is_private = RECURSIONS[name]
+    text = f"def f(n):\n    {body}\n"
+    monkeypatch.setitem(linecache.cache, f"<{name}>", (
+        len(text), None, text.splitlines(keepends=True), f"<{name}>"))
+    namespace: dict[str, Any] = {"__name__": __name__, "other": 1}
+    exec(compile(text, f"<{name}>", "exec"), namespace)
+    original = namespace["f"]
+    expected = original(5)
+    fused = namespace["f"] = fuse(original, on_reject="silent")
+    for _ in range(4):
+        found = fused(5)
+        assert repr(found).replace(repr(fused), repr(original)) == repr(expected)
+    copy = with_direct_self_calls(original, fused, takes_builtins=True)
+    assert copy is not None
+    called = dict(zip(copy.__code__.co_freevars, copy.__closure__ or (), strict=True))
+    direct = called["_tp_direct"].cell_contents
+    assert (direct.__globals__ is not namespace) == is_private
+
+
+@pytest.mark.parametrize("where", ["module", "builtins"])
+def test_a_builtin_is_bound_anew_between_calls(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = with_a_builtin
+    fused = fuse(original, on_reject="silent")
+    monkeypatch.setitem(globals(), "with_a_builtin", fused)
+    for _ in range(5):
+        assert fused(6) == original(6)
+    before = fused(6)
+    names = globals() if where == "module" else vars(builtins)
+    monkeypatch.setitem(names, "abs", lambda v: 1000)
+    assert fused(6) == original(6) != before
 
 
 def test_calls_in_an_outlined_function(monkeypatch: pytest.MonkeyPatch) -> None:
