@@ -4,7 +4,9 @@ A class of Python has no vectorcall of its own
 (`PEP 590 <https://peps.python.org/pep-0590/>`_): Python puts the arguments into a tuple, looks up
 ``__call__`` in the class, and calls what it finds, which takes longer than a small kernel. An
 object of a class derived from `Vectorcall` has room for the address of a C function, which
-`attach_call` sets, together with the flag of the class that tells Python to call it.
+`attach_call` sets, together with the flag of the class that tells Python to call it. A second flag
+says that the objects bind as functions do (``__get__``): for ``a.method(x)`` Python then makes no
+bound method, but calls the object with ``a`` and ``x``.
 """
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Vectorcall", "attach_call"]
 
 _HAVE_VECTORCALL, _HAVE_VERSION_TAG, _IS_BASE = 1 << 11, 1 << 18, 1 << 10  # flags of classes
+_BINDS_AS_FUNCTIONS_DO = 1 << 17  # Py_TPFLAGS_METHOD_DESCRIPTOR
 _ADDRESS_OFFSET = object.__basicsize__
 """Where an object has the address of the C function, in bytes; behind it is its `Spec`."""
 
@@ -95,6 +98,7 @@ def attach_call(to: Vectorcall, call: Callable[..., Any]) -> None:
     from ctypes import c_ulong, c_void_p
 
     flags = c_ulong.from_address(id(type(to)) + type_flags_offset())
+    flags.value |= _BINDS_AS_FUNCTIONS_DO
     if isinstance(spec, Spec):
         to._spec = spec
         c_void_p.from_address(id(to) + _ADDRESS_OFFSET).value = opened.vectorcall

@@ -162,3 +162,80 @@ def test_a_call_that_replaces_what_runs_it() -> None:
     assert fused(X) == "during"
     assert fused(X) == "after"
     assert kept[0]() is None
+
+
+def a_class(decorate: Callable[[Any], Any]) -> Any:
+    """A class whose methods call one another in every way that Python binds them."""
+
+    class Base:
+        factor = 2.0
+
+        @decorate
+        def scaled(self, x):
+            return x * self.factor
+
+        @staticmethod
+        @decorate
+        def shifted(x):
+            return x + 1.0
+
+        @classmethod
+        @decorate
+        def of_class(cls, x):
+            return x * cls.factor
+
+        @property
+        @decorate
+        def half(self):
+            return self.factor / 2.0
+
+        @decorate
+        def __call__(self, x):
+            return x - self.factor
+
+    class Derived(Base):
+        factor = 3.0
+
+        @decorate
+        def scaled(self, x):
+            return super().scaled(x) + 1.0
+
+    return Derived
+
+
+BINDINGS: list[Callable[[Any], Any]] = [
+    lambda c: c().scaled(X), lambda c: c.scaled(c(), X), lambda c: c().scaled(x=X),
+    lambda c: c.shifted(X), lambda c: c().shifted(X), lambda c: c.of_class(X), lambda c: c().half,
+    lambda c: c()(X), lambda c: [m(X) for m in [c().scaled]], lambda c: c().scaled.__self__.factor,
+    lambda c: c().scaled(), lambda c: c.scaled(X), lambda c: c().scaled(X, X), lambda c: c()(),
+    lambda c: overridden(c()).scaled(X), lambda c: rebound(c).scaled(X),
+]
+
+
+def overridden(instance: Any) -> Any:
+    """With an attribute that stands before the method."""
+    instance.scaled = lambda x: x - 100.0
+    return instance
+
+
+def rebound(made: Any) -> Any:
+    """An object of a class whose method is another one after a call."""
+    one = made()
+    one.scaled(X)
+    made.scaled = lambda self, x: x - 200.0
+    return one
+
+
+@pytest.mark.parametrize("case", range(len(BINDINGS)))
+def test_methods_are_bound_as_python_binds_them(case: int) -> None:
+    plain, made = a_class(lambda f: f), a_class(partial(fuse, on_reject="silent"))
+    for _ in range(4):
+        got = outcome(partial(BINDINGS[case], made), ())
+        assert_same(got, outcome(partial(BINDINGS[case], plain), ()), f"binding {case}")
+
+
+def test_a_method_call_makes_no_bound_method() -> None:
+    """CPython makes none of a class with Py_TPFLAGS_METHOD_DESCRIPTOR."""
+    made = a_class(partial(fuse, on_reject="silent"))
+    made().scaled(X)
+    assert type(vars(made)["scaled"]).__flags__ & 1 << 17

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -231,6 +232,7 @@ def test_the_key_has_the_sizes_of_caches(
     assert not run()["front"]
 
 
+@pytest.mark.skipif(find_spec("ziglang") is not None, reason="the wheel ziglang is a compiler")
 def test_without_a_compiler_what_was_made_for_other_caches_serves(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
