@@ -7,7 +7,7 @@ from dataclasses import field
 from loopir.ir_names import names_read
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record
-from loopir.nodes import Check, Disjoint, Guard, Kernel, Span
+from loopir.nodes import Call, Check, Const, Dim, Disjoint, Guard, Kernel, Span
 from loopir.status_bits import CHECK_CAUSES
 
 from ..call_plan import ArgumentMismatch, StatusSource
@@ -50,6 +50,11 @@ _PHRASES: dict[str, tuple[str, str]] = {
 }
 """For each code two sentences: what a guard with this code ensures, and that it failed. ``{}`` is
 what the guard is about (`_guarded`), such as the text of a subscript."""
+
+_OF_EMPTY_ARRAYS = ("the array of {} has items", "the array of {} is empty")
+"""The same for a guard on the length of one axis (`_is_of_length`)."""
+
+_HELP_FOR_EMPTY_ARRAYS = "nothing needs to be done if it may be empty; else test its size before"
 
 _HELP_FOR_GUARDS = {"GUARD_DTYPE": "start with a NumPy number, for instance `np.complex128(0)`"}
 """The help for a guard that failed, for codes whose own is about arguments."""
@@ -114,6 +119,8 @@ def failed_guard_rejections(
             if is_cautious and isinstance(guard, Guard):
                 message = _CAUTIOUS[code].format(_guarded(guard, terms))
             help = (_HELP_FOR_CAUTIOUS if is_cautious else _HELP_FOR_GUARDS).get(code)
+            if isinstance(guard, Guard) and _is_of_length(guard):
+                help = _HELP_FOR_EMPTY_ARRAYS
             yield _failed(code, message, (span,), count, terms, help)
     for code, found in failures.mismatches.items():
         if (count := unexplained.get(code, 0)) > 0:
@@ -259,7 +266,17 @@ def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool =
             phrase = _PHRASES.get(code, (f"{code} holds at {{}}", f"{code} failed at {{}}"))
             if code == "GUARD_INT_RANGE" and parameter is not None:
                 phrase = _OF_INT_ARGUMENTS
+            elif _is_of_length(guard):
+                phrase = _OF_EMPTY_ARRAYS
             return phrase[failed].format(cited)
+
+
+def _is_of_length(guard: Guard) -> bool:
+    """Whether a guard asks for an axis that is not empty, as a mean or a maximum needs it."""
+    match guard:
+        case Guard(Call("ge", (Dim(), Const(1))), "GUARD_SHAPE"):
+            return True
+    return False
 
 
 def _guarded(guard: Guard, terms: UserTerms) -> str:

@@ -1,6 +1,7 @@
 """The lines of an annotated listing, and their HTML.
 
-Four columns, which fit a window of 1280 pixels, in colours.
+Four columns, which fit a window of 1280 pixels, in colours. Long code is closed but for its first
+lines, so that a row is not taller than a window: a click opens it.
 """
 from __future__ import annotations
 
@@ -37,11 +38,16 @@ _COLUMNS = (("Python", "26%"), ("Loop IR", "22%"), ("C", "28%"), ("assembly", "2
 """
 
 _FONT = "font:12px/1.35 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
-_TABLE = f"border-collapse:collapse;table-layout:fixed;width:100%;{_FONT}"
+_TABLE = f"border-collapse:collapse;table-layout:fixed;width:100%;min-width:52rem;{_FONT}"
+"""A window that is narrower than that scrolls to the side."""
 _CELL = "vertical-align:top;text-align:left;border-top:1px solid #8884;padding:1px 6px"
 _PRE = (
     "margin:0;padding:0;background:none;font:inherit;white-space:pre-wrap;overflow-wrap:anywhere"
 )
+
+_IN_SIGHT = ";position:sticky;top:4px"
+"""The line of Python stays in sight where its code is longer than the window."""
+_SUMMARY = "cursor:pointer;opacity:.7;padding-left:1ch"
 
 _BACKGROUNDS = {"good": "#2e8b451c", "second": "#4478cf1c", "bad": "#d64a3d1c"}
 """The background of a row, by the style of the first of its verdicts that has one; the styles are
@@ -105,12 +111,33 @@ def _row(line: Listed) -> str:
 def _cells(line: Listed) -> Iterator[str]:
     """The table cells of one row: the line number, then one for each of `_COLUMNS`."""
     yield f'<td style="{_CELL};opacity:.6">{line.number or ""}</td>'
-    columns = ((line.python,), line.loopir, line.c, line.asm)
-    for position, (texts, words) in enumerate(zip(columns, _WORDS, strict=True)):
-        is_python = position == 0
-        code = "".join(_line(text, words, narrow=not is_python) for text in texts)
-        below = "".join(_verdict(v, line.python) for v in line.verdicts) if is_python else ""
-        yield f'<td style="{_CELL}"><pre style="{_PRE}">{code}{below}</pre></td>'
+    shown = "".join(_verdict(v, line.python) for v in line.verdicts)
+    code = _line(line.python, _WORDS[0], narrow=False)
+    yield f'<td style="{_CELL}"><pre style="{_PRE}{_IN_SIGHT}">{code}{shown}</pre></td>'
+    for texts, words in zip((line.loopir, line.c, line.asm), _WORDS[1:], strict=True):
+        yield f'<td style="{_CELL}">{"".join(_closed_code(texts, words))}</td>'
+
+
+_SHOWN = 8
+"""How many lines of code a cell shows before it is opened; up to `_NEARLY` more are shown, too."""
+_NEARLY = 4
+
+
+def _closed_code(texts: Sequence[str], words: Sequence[str]) -> Iterator[str]:
+    """The elements for the lines of generated code of a cell; many of them but for the first are
+    in a ``<details>`` element.
+    """
+    first = _SHOWN if len(texts) > _SHOWN + _NEARLY else len(texts)
+    yield _code(texts[:first], words)
+    if first < len(texts):
+        summary = f'<summary style="{_SUMMARY}">{len(texts) - first} more lines</summary>'
+        yield f"<details>{summary}{_code(texts[first:], words)}</details>"
+
+
+def _code(texts: Sequence[str], words: Sequence[str]) -> str:
+    """Lines of generated code."""
+    code = "".join(_line(text, words, narrow=True) for text in texts)
+    return f'<pre style="{_PRE}">{code}</pre>'
 
 
 def _line(text: str, words: Sequence[str], *, narrow: bool) -> str:

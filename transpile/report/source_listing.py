@@ -23,6 +23,10 @@ __all__ = ["Listing", "join_listings", "make_listing", "with_verdicts"]
 
 _MARK = re.compile(r"\s*/\* line (\d+) \*/")
 """The comment in the C that gives the line of Python of the lines after it."""
+_FUNCTION = re.compile(r"^.*\bint64_t tp_(?:body|part_\d+)\(", re.MULTILINE)
+"""The start of the first C function that is made from the user's: the body, or a part of a loop
+that threads run.
+"""
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s.*"([^"]*)"')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 """Directives of assembly: the number of a file of the line table; file and line of what follows."""
@@ -35,8 +39,9 @@ _PYTHON, _NONE = "of_python", "of_none"  # file names in the line table
 class Listing:
     """A function line by line, with the generated code: ``print`` it, or show it in Jupyter.
 
-    Code that comes from several lines is shown at the first of them; C compilers may attribute an
-    instruction to another line. ``lines``: in source order, then line 0.
+    Code that comes from several lines is shown at the first of them, code of no line at that of the
+    code around it; C compilers may attribute an instruction to another line. ``lines``: in source
+    order, then line 0 with what is left: parameters, and the frames of functions.
     """
 
     function: str
@@ -176,34 +181,75 @@ def _by_line(source: Source, target: str, *columns: Iterable[tuple[int, str]]) -
 
 def _of_kernel(kernel: Kernel) -> Iterator[tuple[int, str]]:
     """The lines of the kernel's Loop IR, with the line of Python of each."""
-    for text, node in lines_of(kernel):
-        yield 0 if isinstance(node, Kernel) else source_line(node), text
+    return _with_lines_around(
+        (None if isinstance(node, Kernel) else source_line(node), text)
+        for text, node in lines_of(kernel)
+    )
 
 
 def _of_c(c: str) -> Iterator[tuple[int, str]]:
     """The lines of the C functions, with their lines of Python; the headers before them are left
     out.
     """
-    line, in_function = 0, False
+    start = _FUNCTION.search(c)
+    return _with_lines_around(_marked_lines(c[start.start() if start else len(c) :]))
+
+
+def _marked_lines(c: str) -> Iterator[tuple[int | None, str]]:
+    """The lines of `c` but for the line comments; with each the number of the comment before it:
+    None before the first comment of a function, 0 where a block ends.
+    """
+    number: int | None = None
     for text in c.splitlines():
-        in_function = in_function or "int64_t tp_body(" in text
         if (mark := _MARK.match(text)) is not None:
-            line = int(mark[1])
-        elif in_function and text:
-            yield line, text
+            number = int(mark[1])
+        elif text:
+            number = number if text[0] in " #" else None
+            yield 0 if number and text.lstrip()[0] == "}" else number, text
+
+
+def _with_lines_around(code: Iterable[tuple[int | None, str]]) -> Iterator[tuple[int, str]]:
+    """Lines of code, each with its line of Python. Number 0, of statements without a line, becomes
+    that of the statement before in the same block, else of the block, else of the next statement;
+    None, of what is no statement, becomes 0::
+
+        6     for i in loop(…):                 6
+        0         first = i * 4096        →     6
+        7         v = x[first]                  7
+        0         s = step(s + v)               7
+    """
+    around: list[tuple[int, int]] = []  # the indentation and number of statements before
+    waiting: list[str] = []
+    for number, text in code:
+        indent = len(text) - len(text.lstrip())
+        if number is None:
+            yield from ((0, before) for before in waiting)
+            waiting.clear()
+            around.clear()
+            yield 0, text
+            continue
+        while around and around[-1][0] >= indent + (not number):
+            around.pop()
+        if number:
+            around.append((indent, number))
+            yield from ((number, before) for before in waiting)
+            waiting.clear()
+        elif not around:
+            waiting.append(text)
+            continue
+        yield around[-1][1], text
+    yield from ((0, before) for before in waiting)
 
 
 def _with_line_directives(c: str) -> str:
-    """`c` with ``#line`` directives that point to the Python source."""
-    out, line = [], 0
-    for text in c.splitlines():
-        if (mark := _MARK.match(text)) is not None:
-            line = int(mark[1])
-            out.append(f'#line {line or 1} "{_PYTHON if line else _NONE}"')
-            continue
+    """`c` with ``#line`` directives that point to the Python source, as `_of_c` numbers it."""
+    start = _FUNCTION.search(c)
+    if start is None:
+        return c
+    out = [c[: start.start()]]
+    for line, text in _of_c(c):
+        out.append(f'#line {line or 1} "{_PYTHON if line else _NONE}"')
         out.append(text)
-        if line:
-            out.append(f'#line {line} "{_PYTHON}"')
     return "\n".join(out) + "\n"
 
 

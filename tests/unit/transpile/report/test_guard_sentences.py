@@ -166,3 +166,19 @@ def test_guards_about_several_names_are_sentences(names: str, code: str, said: s
     terms = user_terms(read_text("def f(k, m, n):\n    return k + m * n\n", "f", "f.py"), {})
     guard = Guard(Call("all", tuple(Var(name, "i64") for name in names), "bool"), code)
     assert _guard_sentence(guard, terms) == said
+
+
+def mean(x):
+    return x.mean()
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning", "ignore::RuntimeWarning")
+def test_an_empty_array_is_called_empty() -> None:
+    fused = fuse(mean)
+    fused(np.ones(3))
+    fused(np.ones(0))
+    (told,) = fused.report(np.ones(3)).rejections
+    assert told.message == "the array of `x.mean()` is empty"
+    assert "lengths" not in (told.help or "")
+    guards = fused.report(np.ones(3), verbose=True).guards
+    assert guards == ("the array of `x.mean()` has items",)

@@ -13,7 +13,7 @@ from written import written
 
 from targets.isa.target_registry import TARGETS
 from transpile import FuseError, fuse
-from transpile.report.listing_html import Listed
+from transpile.report.listing_html import Listed, listing_table
 from transpile.report.source_listing import Listing
 
 TEXT = """
@@ -56,7 +56,7 @@ def test_nothing_is_lost(
     listing = f.listing(*ARGUMENTS)
     assert [x.python for x in listing.lines] == [*TEXT.splitlines()[2:], ""]
     ir, c = f.emit("loopir", *ARGUMENTS), f.emit("c", *ARGUMENTS)
-    functions = c[c.index("static __attribute__((noinline)) int64_t tp_body") :]
+    functions = c[c.index("static __attribute__((noinline)) int64_t tp_part_0") :]
     assert sorted(t for x in listing.lines for t in x.loopir) == sorted(unmarked(ir))
     assert sorted(t for x in listing.lines for t in x.c) == sorted(unmarked(functions))
     assert "/* line" not in c
@@ -78,6 +78,20 @@ def test_each_stands_beside_its_line(
     found = line(made(tmp_path).listing(*ARGUMENTS), python)
     for texts, said in zip((found.loopir, found.c, found.asm), OPERATIONS[python], strict=True):
         assert any(said in text for text in texts) or not said, texts
+
+
+def test_code_of_no_line_stands_beside_the_code_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps of a fold, and the loop that threads run: passes have made them."""
+    monkeypatch.setenv("TRANSPILE_TARGET", "avx2")
+    listing = made(tmp_path).listing(*ARGUMENTS)
+    mean, rest = line(listing, "m = np.mean(x)"), listing.lines[-1]
+    assert any("step(mean" in text for text in mean.loopir)
+    assert any("block < block_end" in text for text in mean.c)
+    assert any("vaddpd" in text for text in mean.asm)
+    assert [text for text in rest.loopir if not text.startswith("def ")] == []
+    assert [text for text in rest.c if text.lstrip().startswith(("for ", "if ("))] == []
 
 
 def test_guards_stand_beside_what_asks_for_them(tmp_path: Path) -> None:
@@ -113,6 +127,20 @@ def test_html(tmp_path: Path) -> None:
         assert tags.open == []
         assert all(x in tags.text for x in TEXT.splitlines()[2:])
         assert "x[i] < low & 7" not in page  # it is escaped
+
+
+def test_long_code_is_closed() -> None:
+    """All lines are in the page, those after the first ones in an element that a click opens."""
+    asm = tuple(f"    addq ${k}, %rax" for k in range(300))
+    for code, closed in ((asm, 292), (asm[:12], 0)):
+        page = listing_table("f", (), [Listed(number=1, python="x", asm=code)])
+        tags = Tags()
+        tags.feed(page)
+        assert tags.open == []
+        before, _, inside = page.partition("<details>")
+        assert before.count("addq") == len(code) - closed
+        assert inside.count("addq") == closed
+        assert (f"{closed} more lines" in inside) == bool(closed)
 
 
 def test_text(tmp_path: Path) -> None:
