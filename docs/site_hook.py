@@ -2,10 +2,12 @@
 
 A page of the repository is Markdown as GitHub shows it. For the site, a block ``python NAME.py``
 gets its name as a title, and links to files become links to pages of the site; a link to a file
-that is no page becomes its text.
+that is no page becomes its text. What programs print is folded at the width of the window, and a
+report has its colours.
 """
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 from transpile.codes import CODES
+from transpile.report.styled_text import STYLES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -90,6 +93,86 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         parts.append(TITLED.sub(r'```python title="\1"', block[0]))
         end = block.end()
     return "".join([*parts, LINK.sub(linked, markdown[end:])])
+
+
+OUTPUT = re.compile(
+    r'(<div class="language-(text|console) highlight"><pre)>(?:<span></span>)?<code>(.*?)</code>',
+    re.DOTALL,
+)
+TAG = re.compile(r"<[^>]*>")
+
+GUTTER = re.compile(r" *(\d*) [│┊] ")
+HEADER = re.compile(r"([A-Z]+_[A-Z_]+)(  \S+?:(\d+))?")
+COLUMNS = re.compile(r"(?: *[$>] +| *(?:note|help): )|.*\S {2,}(?=\S)| +")
+"""Of a line: the part under which it is not continued, if it is folded. That is all before the last
+column, a prompt, or the indentation.
+"""
+WORDS = (
+    ("good", re.compile(r"\bcompiled for\b|\b\d+ lanes, \w+")),
+    ("second", re.compile(r"(?<=  )scalar(?=  )")),
+    ("bad", re.compile(r"\bruns as Python\b")),
+    ("hint", re.compile(r"^ +(?:note|help):")),
+    ("place", re.compile(r"(?<=  )[\w.]+\.py:\d+$")),
+)
+"""The words of reports that have a style (`styled_text.STYLES`)."""
+
+
+def on_page_content(page_html: str, page: Any, config: Any, files: Any) -> str:
+    """Lines of output that are folded where they are longer than the window is wide."""
+
+    def folded(match: re.Match[str]) -> str:
+        start, language, code = match.groups()
+        lines = code.rstrip("\n").split("\n")
+        if language == "text":
+            shown = [*report_lines([html.unescape(TAG.sub("", line)) for line in lines])]
+        else:
+            shown = lines
+        rows = (hanging(html.unescape(TAG.sub("", line)), text)
+                for line, text in zip(lines, shown, strict=True))
+        return f'{start} class="output"><code>{"".join(rows)}</code>'
+
+    return OUTPUT.sub(folded, page_html)
+
+
+def hanging(line: str, shown: str) -> str:
+    """The element of a line; its continuation starts under its last column."""
+    found = COLUMNS.match(line)
+    indent = (found.end() if found else 0) or 2
+    return f'<span class="line" style="--indent:{indent}ch">{shown}\n</span>'
+
+
+def report_lines(lines: list[str]) -> Iterator[str]:
+    """Lines of text as HTML, with the colours that a report has in a terminal."""
+    at, number = "", ""  # the line that a rejection is about; the line of source above
+    for line in lines:
+        if (header := HEADER.fullmatch(line)) is not None:
+            at = header[3] or ""
+            yield styled("code", header[1]) + styled("place", header[2] or "")
+        elif (gutter := GUTTER.match(line)) is not None:
+            number = gutter[1] or number
+            mark = "mark" if number == at else "second"
+            rest = line[gutter.end() :]
+            is_mark = not gutter[1] and rest.lstrip().startswith("─")
+            yield styled("gutter", gutter[0]) + styled(mark if is_mark else "", rest)
+        else:
+            yield styled_words(line)
+
+
+def styled_words(line: str) -> str:
+    """A line of a report with the styles of its `WORDS`."""
+    found = sorted((match.start(), match.end(), style) for style, words in WORDS
+                   for match in words.finditer(line))
+    out, end = "", 0
+    for start, stop, style in found:
+        out += html.escape(line[end:start]) + styled(style, line[start:stop])
+        end = stop
+    return out + html.escape(line[end:])
+
+
+def styled(style: str, text: str) -> str:
+    """A text in one of `STYLES`."""
+    css, shown = STYLES[style].css, html.escape(text)
+    return f'<span style="{css}">{shown}</span>' if css and text else shown
 
 
 def codes_page() -> Iterator[str]:

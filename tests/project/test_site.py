@@ -4,6 +4,7 @@ the network.
 from __future__ import annotations
 
 import ast
+import html
 import importlib.util
 import re
 import subprocess
@@ -50,6 +51,16 @@ def test_each_program_is_drawn() -> None:
     assert [name for name in names if f"<!-- {name} -->" not in drawn] == []
 
 
+def test_programs_are_as_narrow_as_the_site() -> None:
+    """Output is folded, a program is not: of more than 100 characters the site shows no line."""
+    pages = [ROOT / "README.md", *(p for p in DOCS.rglob("*.md") if p.name != "command.md")]
+    blocks = re.compile(r"^```(?:python|toml|sh)\b.*?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    wide = [(page.name, line) for page in pages
+            for block in blocks.findall(page.read_text(encoding="utf-8"))
+            for line in block.splitlines() if len(line) > 100]
+    assert wide == []
+
+
 @pytest.mark.skipif(not importlib.util.find_spec("material"), reason="needs the extra `docs`")
 def test_the_site_builds(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet",
@@ -62,5 +73,11 @@ def test_the_site_builds(tmp_path: Path) -> None:
     loaded = {(name, address) for name, text in pages.items() for address in LOADED.findall(text)}
     assert loaded == set()
     assert "guard_alias" in pages["codes.html"]
+    outputs = re.compile(r'<pre class="output"><code>(.*?)</code>', re.DOTALL)
+    (shown, *_) = outputs.findall(pages["reports.html"])
+    text = html.unescape(re.sub(r"<[^>]*>", "", shown))
+    assert f"\n```text\n{text}```\n" in (DOCS / "reports.md").read_text(encoding="utf-8")
+    assert shown.count('<span class="line" style="--indent:') == text.count("\n")
+    assert ">FUSE_REJECT_DEPENDENCE</span>" in shown
     code = re.compile(r"<pre.*?</pre>|<code.*?</code>", re.DOTALL)
     assert [name for name, text in pages.items() if "```" in code.sub("", text)] == []
