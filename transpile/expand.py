@@ -28,6 +28,7 @@ from types import MappingProxyType
 from .analysis.flow_facts import analyse_function, record_facts
 from .analysis.liveness import names_assigned, names_read, upward_exposed
 from .analysis.tuple_types import scalarized_tuples
+from .containers.appended_rows import appended_rows_to_arrays
 from .containers.array_lists import (
     array_list_append,
     array_list_length,
@@ -178,6 +179,7 @@ from .numpy.elementwise.elementwise_formulas import scalar_formula
 from .numpy.elementwise.elementwise_ops import elementwise_view
 from .numpy.elementwise.nonzero_indices import nonzero_indices
 from .numpy.elementwise.ufunc_out import fill_elements, ufunc_out
+from .numpy.function_table import ARRAY_OF_LIST
 from .numpy.functions.array_identities import copyto, diff_trace
 from .numpy.functions.call_identities import call_identity
 from .numpy.functions.function_loops import function_loops, function_pair_loops
@@ -255,6 +257,8 @@ def _infer_containers(tree: ast.FunctionDef, summary: TreeSummary, cx: Context, 
     if summary.has(*TABLES) or summary.may_call(TABLE_TYPES, cx.resolve):
         infer_tables(tree, cx, lambda visitor: expand_only([visitor], tree, env))
     has_lists = summary.has(ast.List, ast.ListComp) or "append" in summary.methods
+    if "append" in summary.methods and summary.may_call(ARRAY_OF_LIST, cx.resolve):
+        appended_rows_to_arrays(tree, cx, lambda visitor: expand_only([visitor], tree, env))
     if has_lists:
         infer_ragged_lists(tree, cx)
     if summary.has(ast.ListComp) and "append" in summary.methods:

@@ -16,7 +16,7 @@ items, are considered (`ListEscapes.non_escaping_names`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -35,7 +35,7 @@ from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..numpy.function_table import ARRAY_OF_LIST, FUNCTIONS
 
-__all__ = ["JOINING", "infer_list_items", "stacked_list"]
+__all__ = ["JOINING", "Visitor", "infer_list_items", "number_types", "stacked_list"]
 
 Visitor: TypeAlias = Callable[[ast.AST, Context], None]
 Resolve: TypeAlias = Callable[[ast.expr], object | None]
@@ -66,7 +66,7 @@ def infer_list_items(
 
     1. Candidates are lists that do not escape (`ListEscapes.non_escaping_names`), and that are an
        operand of NumPy, or of which NumPy makes one array: for others no macro needs the types.
-    2. The facts about all items that are added come from a walk over the function (`_item_facts`).
+    2. The facts about all items that are added come from a walk over the function (`_added_facts`).
        Where an item is computed from items of a list, as in ``w.append(w[-1] + 1)``, its type is
        known only in a second walk, with the types of the first; it must then agree.
     3. The types of the items are recorded, if all have one dtype.
@@ -82,19 +82,23 @@ def infer_list_items(
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
     if not numbers | arrays | tables:
         return
-    item_facts = _item_facts(numbers | arrays, tables, visit, {})
-    assumed = {name: _numbers({f for f in facts if f.types}) for name, facts in item_facts.items()}
-    if any(assumed[name] and not _numbers(facts) for name, facts in item_facts.items()):
+    added = _added_facts(numbers | arrays, tables, visit, {})
+    item_facts = {name: {f for fs in rows for f in fs} for name, rows in added.items()}
+    assumed = {
+        name: number_types({f for f in facts if f.types}) for name, facts in item_facts.items()
+    }
+    if any(assumed[name] and not number_types(facts) for name, facts in item_facts.items()):
         # Some items are computed from items of a list: infer again with the types found so far.
-        item_facts = _item_facts(numbers | arrays, tables, visit, assumed)
+        added = _added_facts(numbers | arrays, tables, visit, assumed)
+        item_facts = {name: {f for fs in rows for f in fs} for name, rows in added.items()}
     aliases = AliasAnalysis(tree, cx.resolve) if arrays else None
     for name, facts in item_facts.items():
         if name in cx.facts.tuple_lists:
-            if (dtype := _promoted(facts)) is not None:
+            if (dtype := _dtype_of_tuples(added[name])) is not None:
                 cx.facts.tuple_types[name] = dtype
-        elif name in numbers and (types := _numbers(facts)):
+        elif name in numbers and (types := number_types(facts)):
             cx.facts.number_lists[name] = types
-        elif name in tables and (types := _numbers(facts)):
+        elif name in tables and (types := number_types(facts)):
             cx.facts.number_tables[name] = types
         if name in arrays and aliases is not None:
             array_list = _array_list(name, facts, aliases, tree, cx)
@@ -120,18 +124,18 @@ def _array_list(
     return ArrayList(dtype, rank, cx.fresh(name), cx.fresh("count"), max_lengths)
 
 
-def _item_facts(
+def _added_facts(
     lists: set[str],
     tables: set[str],
     visit: Callable[[Visitor], object],
     assumed: dict[str, Types],
-) -> dict[str, set[Fact]]:
-    """For each of `lists` the facts about the items that statements put into it (of a tuple, about
-    its items); for each of `tables` (lists of rows) about the items of its rows. `visit` is that of
-    `infer_list_items`. `assumed`: the types that a read of an item of one of them has, as far as
-    they are known already.
+) -> dict[str, set[tuple[Fact, ...]]]:
+    """For each of `lists` the facts about each item that a statement puts into it: one, or of a
+    tuple those about its items; for each of `tables` (lists of rows) about the items of its rows.
+    `visit` is that of `infer_list_items`. `assumed`: the types that a read of an item of one of
+    them has, as far as they are known already.
     """
-    item_facts: dict[str, set[Fact]] = {name: set() for name in lists | tables}
+    found: dict[str, set[tuple[Fact, ...]]] = {name: set() for name in lists | tables}
     of_tables = {name: types for name, types in assumed.items() if name in tables}
     of_lists = {name: types for name, types in assumed.items() if name in lists}
 
@@ -143,32 +147,45 @@ def _item_facts(
         for name, items in added:
             for e in items:
                 item = e.elt if isinstance(e, ast.ListComp) else e
-                for part in item.elts if isinstance(item, ast.Tuple) else [item]:
-                    if isinstance(e, ast.ListComp):
-                        fact = item_fact(cx.facts, ast.ListComp(part, e.generators))
-                    else:
-                        fact = cx.fact(part)
-                    item_facts[name].add(fact)
+                parts = item.elts if isinstance(item, ast.Tuple) else [item]
+                if isinstance(e, ast.ListComp):
+                    each = (ast.ListComp(part, e.generators) for part in parts)
+                    found[name].add(tuple(item_fact(cx.facts, part) for part in each))
+                else:
+                    found[name].add(tuple(map(cx.fact, parts)))
 
     visit(collect)
-    return item_facts
+    return found
 
 
-def _numbers(facts: Collection[Fact]) -> Types:
+def number_types(facts: Collection[Fact]) -> Types:
     """All types in `facts`, if these are surely scalars of one dtype; else the empty set."""
     types = frozenset(t for f in facts for t in f.types)
     all_scalars = all(f.rank == 0 and f.types for f in facts)
     return types if all_scalars and len({t.dtype for t in types}) == 1 else frozenset()
 
 
-def _promoted(facts: Collection[Fact]) -> str | None:
-    """The dtype to which NumPy promotes scalars with these facts; None where one is not known to be
-    a scalar number.
+def _dtype_of_tuples(tuples: Collection[tuple[Fact, ...]]) -> str | None:
+    """The dtype of an array of tuples whose items have these facts, whichever of the tuples occur:
+    that to which NumPy promotes each of them. None where they differ in it, or an item is not known
+    to be a scalar number.
     """
-    dtypes = {t.dtype for f in facts for t in f.types}
-    if not dtypes <= DTYPES.keys() or not all(f.rank == 0 and f.types for f in facts):
+    dtypes = {
+        _promoted(f.types for f in facts if with_unsure or len({t.dtype for t in f.types}) == 1)
+        for facts in tuples for with_unsure in (True, False)
+    }
+    all_scalars = all(f.rank == 0 and f.types for facts in tuples for f in facts)
+    return dtypes.pop() if all_scalars and len(dtypes) == 1 else None
+
+
+def _promoted(types: Iterable[Types]) -> str | None:
+    """The dtype to which NumPy promotes numbers of all these types; None if there are none, or one
+    is no number.
+    """
+    dtypes = {t.dtype for ts in types for t in ts}
+    if not dtypes or not dtypes <= DTYPES.keys():
         return None
-    return dtype_name(np.result_type(*(DTYPES[d].numpy for d in dtypes))) if dtypes else None
+    return dtype_name(np.result_type(*(DTYPES[d].numpy for d in dtypes)))
 
 
 def _displayed(e: ast.expr) -> list[ast.expr] | None:

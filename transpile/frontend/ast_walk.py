@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
     "NodeTransformer", "all_blocks", "breaks_of_loop", "child_blocks", "child_nodes",
-    "comprehension_results", "contains_walrus", "copy_tree", "display_leaves",
+    "comprehension_results", "contains_walrus", "copy_tree", "display_leaves", "exits_of_loop",
     "fields_with_children", "integer_constant", "is_name", "is_none", "is_suspending",
     "replace_node", "same_tree", "subscript_items", "tree_key", "truth_operands", "walk_nodes",
     "walk_statements",
@@ -140,6 +140,15 @@ def breaks_of_loop(body: Iterable[ast.stmt]) -> Iterator[ast.Break]:
             yield s
         for block in [s.orelse] if isinstance(s, (ast.For, ast.While)) else all_blocks(s):
             yield from breaks_of_loop(block)
+
+
+def exits_of_loop(body: Iterable[ast.stmt]) -> Iterator[ast.Break | ast.Continue]:
+    """As `breaks_of_loop`, with the ``continue`` statements that end an iteration of this loop."""
+    for s in body:
+        if isinstance(s, (ast.Break, ast.Continue)):
+            yield s
+        for block in [s.orelse] if isinstance(s, (ast.For, ast.While)) else all_blocks(s):
+            yield from exits_of_loop(block)
 
 
 def comprehension_results(n: ast.AST) -> list[ast.AST]:

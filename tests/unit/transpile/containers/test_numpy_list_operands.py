@@ -254,3 +254,22 @@ def test_stored(u: list[Any], dtype: Any) -> None:
     fused = fuse(stored_twice, on_reject="silent")
     wanted = outcome(stored_twice, (u, np.ones(4, dtype)))
     assert_same(outcome(fused, (u, np.ones(4, dtype))), wanted, f"{u}")
+
+
+TUPLES_OF_TWO_DTYPES = (
+    "u = []\n    for v in x:\n        if v > 0:\n            u.append((1, 2))\n"
+    "        else:\n            u.append((0.5, 1))",
+    "u = [(1, 2 if v > 0 else 0.5) for v in x]",
+    "u = []\n    for v in x:\n        u.append((k, 2 if v > 0 else 0.5))\n    u.append((1, 1))",
+    "u = []\n    for v in x:\n        u.append((v > 1, v > 2))\n    u.append((k, 1))",
+    "u = []\n    for v in x:\n        u.append([1, 2] if v > 0 else [v, 1])",
+)
+
+
+@pytest.mark.parametrize("made", TUPLES_OF_TWO_DTYPES)
+def test_the_dtype_is_that_of_the_tuples_that_occur(made: str, tmp_path: Path) -> None:
+    plain = written(tmp_path, TEXT.format(made, "np.array(u)")).f
+    fused = fuse(plain, on_reject="silent")
+    for x in ([1.5, 2.0], [1.5, -2.0], [-1.0], []):
+        given = np.array(x), [1.5], 2
+        assert_same(outcome(fused, given), outcome(plain, given), f"{x}")
