@@ -29,7 +29,10 @@ __all__ = [
 ]
 
 Constants = dict[str, object]
-"""Values by name; the rank of an array ``x`` is under `rank_key`, ``x.ndim``."""
+"""Values by name; the rank of an array ``x`` is under `rank_key`, ``x.ndim``. The value of
+a name of a function is no constant of Python's, but the function or its definition: it is true, and
+not None.
+"""
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
@@ -56,6 +59,16 @@ def constant_of(e: ast.expr, constants: Constants) -> ast.Constant | None:
     except failures(_NotConstant, TypeError, ZeroDivisionError):
         return None
     return copy_location(ast.Constant(value), e) if _is_foldable(value) else None
+
+
+def _truth(test: ast.expr, constants: Constants) -> bool | None:
+    """Whether `test` holds: of constants as `constant_of` finds them, and of names of functions."""
+    if isinstance(test, ast.Name) and test.id in constants:
+        value = constants[test.id]
+        if not isinstance(value, (int, float, complex, str, bytes, tuple, type(None))):
+            return True
+    constant = constant_of(test, constants)
+    return None if constant is None else bool(constant.value)
 
 
 def rank_key(name: str) -> str:
@@ -166,8 +179,8 @@ class _FoldBranches(NodeTransformer):
         match s:
             case ast.If(test=test, body=body, orelse=orelse):
                 s.test = self.visit(test)
-                if (constant := constant_of(s.test, self.constants)) is not None:
-                    return self.block(body if constant.value else orelse)
+                if (truth := _truth(s.test, self.constants)) is not None:
+                    return self.block(body if truth else orelse)
                 self._fold_both_branches(s)
             case ast.For() | ast.While():
                 if isinstance(s, ast.For):
@@ -258,8 +271,8 @@ class _FoldBranches(NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        constant = constant_of(node.test, self.constants)
-        return node if constant is None else node.body if constant.value else node.orelse
+        truth = _truth(node.test, self.constants)
+        return node if truth is None else node.body if truth else node.orelse
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node  # it may be called when its names have other values

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from ..diagnostics import InlinedAt, Refused, Rejection, family_of
 from .core_nodes import inlined_at, obstacle
+from .defining_modules import is_stand_in
 from .source import span_of
 
 __all__ = [
@@ -61,11 +62,13 @@ def refuse(
 def refuse_missing_attribute(kind: type, owner: str, node: ast.Attribute) -> NoReturn:
     """Raise Refused for the attribute that `node` reads, which objects of the class `kind` do not
     have; the help names the most similar one. ``owner``: what the message calls such an object,
-    "an array".
+    "an array". Of what stands for a function of the standard library the user has not the names.
     """
     public = {n for c in kind.__mro__ for n in vars(c) if n[0] != "_"}
     close = get_close_matches(node.attr, public, n=1)
     help = f"did you mean `{close[0]}`?" if close else "correct the name"
+    if (helper := inlined_at(node)) is not None and is_stand_in(helper.function):
+        help = "give it a list"
     message = f"{owner} has no attribute `{node.attr}`: Python raises AttributeError"
     refuse("LOWER_UNDEFINED", message, node, help=help)
 

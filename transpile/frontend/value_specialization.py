@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator, Mapping
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,14 @@ from loopir.process.signal_exceptions import failures
 from ..diagnostics import Refused
 from ..numpy.function_table import STATIC_PARAMETERS, function_row
 from ..types.typeof import parameter_names
-from ..types.value_types import ArgType, ArrayType, Constant, ScalarType, WrappedFunction
+from ..types.value_types import (
+    ArgType,
+    ArrayType,
+    Constant,
+    Function,
+    ScalarType,
+    WrappedFunction,
+)
 from .ast_names import bound_names, rename_names
 from .ast_walk import copy_tree, display_leaves, walk_nodes
 from .core_nodes import copy_location, fix_missing_locations
@@ -219,17 +226,19 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
 
     - A parameter that the function assigns keeps its name, and an assignment of the constant comes
       first. Folding then finds what it is at each place.
+    - Tests of parameters that are functions, as ``key is None``, are folded, too.
     - ``x.ndim`` is known from the type of ``x``, and folded as well. Where it is read, ``x`` alone
       comes first as a statement: the kernel then has a parameter for ``x``, and so is guarded by
       its rank, even if nothing else of ``x`` is left.
 
-    Without such a parameter, `source` itself.
+    Without such a parameter, or a test of a function, `source` itself.
     """
     constants: dict[str, object] = {
         n: t.value for n, t in types.items()
         if isinstance(t, Constant) and isinstance(t.value, int) and t.kind in (int, bool)
     }
-    if not constants:
+    functions = _functions_tested(source.tree, types)
+    if not constants and not functions:
         return source
     tree = copy_tree(source.tree)
     assigned = bound_names(*tree.body) | {
@@ -241,18 +250,33 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
         if n in assigned
     ]
     ranks = _ranks_read(tree, types)
-    first: list[ast.stmt] = [*assignments, *(ast.Expr(ast.Name(n, ast.Load())) for n in ranks)]
+    read = (ast.Expr(ast.Name(n, ast.Load())) for n in (*ranks, *functions))
+    first: list[ast.stmt] = [*assignments, *read]
     for node in walk_nodes(*first):
         copy_location(node, tree.body[0])
     fixed = {n: v for n, v in constants.items() if n not in assigned}
-    folded = fold_branches(
-        [*first, *tree.body], {**fixed, **{rank_key(n): rank for n, rank in ranks.items()}}
-    )
+    known = {**fixed, **{rank_key(n): rank for n, rank in ranks.items()}, **functions}
+    folded = fold_branches([*first, *tree.body], known)
     # folding leaves local functions and lambdas alone: the names in those are replaced here
     literals: dict[str, str | ast.expr] = {n: literal_source(v) for n, v in fixed.items()}
     body = [rename_names(s, literals) for s in folded]
     tree.body = body or [copy_location(ast.Pass(), tree.body[0])]
     return replace(source, tree=fix_missing_locations(tree))
+
+
+def _functions_tested(
+    tree: ast.FunctionDef, types: Mapping[str, ArgType]
+) -> dict[str, object]:
+    """The arguments that are functions, by the names of parameters that tests in `tree` read."""
+    functions = {
+        n: t.value for n, t in types.items()
+        if isinstance(t, Function) and not isinstance(t.value, ModuleType)
+    }
+    tests = [
+        n.test for n in walk_nodes(*tree.body) if isinstance(n, (ast.If, ast.IfExp, ast.While))
+    ] if functions else []
+    read = {n.id for n in walk_nodes(*tests) if isinstance(n, ast.Name)}
+    return {n: f for n, f in functions.items() if n in read}
 
 
 def _ranks_read(tree: ast.FunctionDef, types: Mapping[str, ArgType]) -> dict[str, int]:

@@ -43,6 +43,7 @@ from ..frontend.ast_walk import tree_key, walk_nodes
 from ..frontend.defining_modules import is_numpys, is_standard
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, is_within, read_source, span_of
+from ..lower.state.generated_names import counter_name
 from ..types.aggregates import object_kinds
 from ..types.value_types import (
     ArgType,
@@ -73,6 +74,9 @@ _STRING = re.compile(r"(?<![fF])(?<![fF][rR])(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\
 
 _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
 """A name in a citation; neither an attribute nor the name of a keyword argument."""
+
+_COUNTER = re.compile(rf"{_STRING.pattern}|{counter_name('')}(\w+)")
+"""A string literal, or the variable that counts the items of a list (`counter_name`)."""
 
 _CONSTANTS = ("None", "True", "False")
 
@@ -272,7 +276,8 @@ class UserTerms:
     def text(self, text: str, span: Span | None, *, values: bool = False) -> str:
         """`text`, which is about the code at `span`, with its citations in the terms of the source
         (`_citation`). A citation that is an expression in that line is spelled as there; an item
-        that a loop binds is called an item of what the loop runs over.
+        that a loop binds is called an item of what the loop runs over. The name of an attribute is
+        kept: the compiler makes none up.
 
         ``values``: a cited name is that of a value. If it is no variable of the user's, the source
         at `span` stands in its place, or "its result" if that is a loop.
@@ -281,14 +286,17 @@ class UserTerms:
         if segment is not None:  # a value is cited, and not the statement that returns it
             segment = segment.removeprefix("return ").strip()
 
-        def translated(cited: re.Match[str]) -> str:
-            is_value = values and cited[1].isidentifier()
-            if is_value and segment is not None and self.variable(cited[1]) is None:
+        def translated(match: re.Match[str]) -> str:
+            if text.endswith("no attribute ", 0, match.start()):
+                return match[0]
+            cited = _COUNTER.sub(lambda m: f"len({m[1]})" if m[1] else m[0], match[1])
+            is_value = values and cited.isidentifier()
+            if is_value and segment is not None and self.variable(cited) is None:
                 return "its result" if span in self.loops else f"`{segment}`"
-            if span in self.loops and (items := self._items_cited(cited[1])) is not None:
+            if span in self.loops and (items := self._items_cited(cited)) is not None:
                 return f"an item of `{items}`"
-            cites = self._citation(cited[1], segment)
-            spellings = (span and self._spelling(c, span.line) for c in (cited[1], cites))
+            cites = self._citation(cited, segment)
+            spellings = (span and self._spelling(c, span.line) for c in (cited, cites))
             return f"`{next(filter(None, spellings), cites)}`"
 
         return CITATION.sub(translated, text)

@@ -151,7 +151,7 @@ def _bind_function_arguments(state: Inlining) -> None:
     """Replaces parameters that are bound to functions by captured names, which resolve to the
     function of this signature. Parameters that the caller rebinds are left alone.
     """
-    rebound = bound_names(*state.tree.body)
+    rebound = bound_names(*state.tree.body) | nonlocal_names(state.tree)
     names: dict[str, str | ast.expr] = {
         name: state.captures.capture(name, HostName(name), ty.value)
         for name, ty in state.types.items()

@@ -73,13 +73,13 @@ def insort_right(
     a.insert(bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)
 
 
-def heappush(heap: Heap, item: Any) -> None:
+def heappush(heap: Heap, item: Any, /) -> None:
     """Adds `item`."""
     heap.append(item)
     _move_up(heap, 0, len(heap) - 1)
 
 
-def heappop(heap: Heap) -> Any:
+def heappop(heap: Heap, /) -> Any:
     """Takes the smallest item out."""
     last = heap.pop()
     if len(heap) == 0:
@@ -90,16 +90,20 @@ def heappop(heap: Heap) -> Any:
     return smallest
 
 
-def heapreplace(heap: Heap, item: Any) -> Any:
+def heapreplace(heap: Heap, item: Any, /) -> Any:
     """Takes the smallest item out, then adds `item`."""
+    if not isinstance(heap, list):
+        raise TypeError("argument 1 must be list")
     smallest = heap[0]
     heap[0] = item
     _move_to_leaf(heap, 0)
     return smallest
 
 
-def heappushpop(heap: Heap, item: Any) -> Any:
+def heappushpop(heap: Heap, item: Any, /) -> Any:
     """Adds `item`, then takes the smallest one out."""
+    if not isinstance(heap, list):
+        raise TypeError("argument 1 must be list")
     if len(heap) == 0 or not heap[0] < item:
         return item
     smallest = heap[0]
@@ -108,8 +112,10 @@ def heappushpop(heap: Heap, item: Any) -> Any:
     return smallest
 
 
-def heapify(heap: Heap) -> None:
+def heapify(heap: Heap, /) -> None:
     """Makes a list a heap."""
+    if not isinstance(heap, list):
+        raise TypeError("argument must be list")
     for place in range(len(heap) // 2 - 1, -1, -1):
         _move_to_leaf(heap, place)
 

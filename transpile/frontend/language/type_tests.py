@@ -36,6 +36,7 @@ from ..ast_walk import child_nodes, fields_with_children, walk_nodes
 from ..core_nodes import ReplayIf, copy_location
 from ..defining_modules import is_native
 from ..macros.firing_conditions import has_class_aliases
+from ..macros.list_kind import is_list
 from ..macros.macro_context import Context
 from ..macros.macro_index import CALLED, METHOD, fires_on, other_than
 from ..macros.tree_summary import TreeSummary
@@ -147,6 +148,8 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
             constant = cx.fact(node).constant
             if constant is None or not isinstance(constant.value, (str, type(None))):
                 return None
+            if isinstance(cx.within, ast.Expr) and cx.within.value is node:
+                return None  # what `residual_statements` has left of a name
             return _decided(node, constant.value, cx)
         case ast.Compare() | ast.Call():
             truth_value = _static_truth(node, cx)
@@ -332,8 +335,13 @@ def _static_or_outer(e: ast.expr, cx: Context) -> object | None:
 
 
 def _classes(e: ast.expr, cx: Context) -> set[type]:
-    """The classes that the value of `e` may have, each on some path; empty: unknown."""
-    return {_class_of(k) for k in cx.fact(e).kinds}
+    """The classes that the value of `e` may have, each on some path; empty: unknown. A sequence
+    that is an argument has the class of its type, and a list that the function makes is a list.
+    """
+    fact = cx.fact(e)
+    if fact.list_type is not None:
+        return {fact.list_type.kinds[0]}
+    return {_class_of(k) for k in fact.kinds} or ({list} if is_list(e, cx) else set())
 
 
 def _class_of(ty: ArrayType | ScalarType | Constant) -> type:

@@ -186,6 +186,8 @@ def escaping_uses_by_name(
                     allowed.add(array)
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as array]):
                 allowed.add(array)
+            case ast.Expr(value=ast.Name() as array):  # a guard of the name
+                allowed.add(array)
             case ast.Return(value=ast.expr() as value) if returned:
                 first = {e.id: e for e in [*display_leaves(value)][::-1] if isinstance(e, ast.Name)}
                 allowed.update(first.values())

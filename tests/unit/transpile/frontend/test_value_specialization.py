@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,3 +150,37 @@ def test_the_report_names_them(tmp_path: Path) -> None:
     assert "k: -1" in str(g.report(np.ones((2, 3)), -1))
     tree = ast.parse(g.emit("python", np.ones((2, 3)), -1))
     assert "k" not in {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+
+
+FUNCTIONS = {
+    "expression": "return sum([v if key is None else key(v) for v in x])",
+    "loop": "s = 0.0\nfor v in x:\n    s += v if key is None else key(v)\nreturn s",
+    "truth": "s = 0.0\nfor v in x:\n    s += key(v) if key else v\nreturn s",
+    "not": "s = 0.0\nfor v in x:\n    s += v if not key else key(v)\nreturn s",
+    "statement": "s = 0.0\nfor v in x:\n    if key is not None: s += key(v)\nreturn s",
+    "default": "if key is None: key = abs\nreturn [key(v) for v in x]",
+    "and": "if key is not None and len(x) > 2: return key(x[0])\nreturn [v * 2 for v in x]",
+    "helper": "def g(v, f=None): return f(v) if f else v\n"
+              "return [g(v, key) + g(v) + g(v, abs) for v in x]",
+    "bound anew":
+        "s = 0.0\nfor v in x:\n    s += key(v) if key else -v\n    key = None\nreturn s",
+    "bound anew by a function":
+        "def clear():\n    nonlocal key\n    key = None\n    return 1.0\n"
+        "s = 0.0\nfor v in x:\n    s += (key(v) if key else -v) + clear()\nreturn s",
+}
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize("form", FUNCTIONS)
+def test_functions_that_may_be_none(form: str, tmp_path: Path) -> None:
+    text = "\n".join(["import numpy as np", "", "def f(x, key=None):", *(
+        f"    {line}" for line in FUNCTIONS[form].split("\n"))])
+    f = written(tmp_path, text).f
+    fused = fuse(f)
+    keys = (None, abs, np.sqrt, math.floor, lambda v: v + 1.0, abs)
+    for key in keys:
+        for x in ([1.0, 2.0], np.arange(3.0)):
+            assert_same(outcome(fused, (x, key)), outcome(f, (x, key)), f"{key}")
+    if "anew" not in form:
+        served = fused.stats.compiled + sum(fused.stats.replays.values())
+        assert fused.stats.compiled >= served - 2  # None is no number for the helper

@@ -30,6 +30,9 @@ TERMS = user_terms(read_text(TEXT, "f", "f.py"), renamed={"_w_1": "z", "_h": "hi
     ("`len('banana')` is one", Span(2, 15, 2, 19), "`text` is one"),
     ("`dot(z,  'a')` is one", Span(4, 11, 4, 22), '`dot(z, "a")` is one'),
     ("`_h` is one", CALL, "`groups[key].append(z % 2)` is one"),
+    ("`groups[#groups - 1]` is one", None, "`groups[len(groups) - 1]` is one"),
+    ("`dot(#z_1, '#z')` is one", None, "`dot(len(z), '#z')` is one"),
+    ("an array has no attribute `insert`", CALL, "an array has no attribute `insert`"),
 ])
 def test_citations(text: str, span: Span | None, wanted: str) -> None:
     assert TERMS.text(text, span) == wanted

@@ -247,3 +247,59 @@ def test_arguments_that_are_functions_are_not_none() -> None:
     assert fused.stats.compiled == 1
     report = fused.report(xs, 0)
     assert not report.rejections, report
+
+
+# -- Not as the C functions want it: heaps are lists, and given by position
+
+
+NOT_A_HEAP: list[Callable[..., Any]] = [
+    lambda heap: heapq.heapify(heap),
+    lambda heap: heapq.heapreplace(heap, 2.0),
+    lambda heap: heapq.heappushpop(heap, 2.0),
+    lambda heap: heapq.heappop(heap),
+    lambda heap: heapq.heappush(heap, 2.0),
+    lambda heap: heapq.heapify(heap.copy()),
+    lambda heap: heapq.heapify(heap[1:]),
+    lambda heap: heapq.heapreplace(np.zeros(len(heap)), 2.0),
+]
+
+
+@pytest.mark.parametrize("function", NOT_A_HEAP)
+@pytest.mark.parametrize("heap", [np.array([3.0, 1.0, 2.0]), np.array([], int), bytearray(b"31")])
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_a_heap_that_is_no_list(function: Callable[..., Any], heap: Any) -> None:
+    told = outcome(fuse(function), heap)
+    assert told == outcome(function, heap)
+    assert "Error" in told
+
+
+def by_keyword(x: Any) -> Any:
+    heap = [v for v in x]
+    heapq.heappush(heap, item=2.0)  # type: ignore[call-arg]  # the C function has no keywords
+    return heap
+
+
+def too_many(x: Any) -> Any:
+    heap = [v for v in x]
+    heapq.heapify(heap, 2.0)  # type: ignore[call-arg]  # refused by the C function
+    return heap
+
+
+@pytest.mark.parametrize("function", [by_keyword, too_many])
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_arguments_that_the_c_function_has_not(function: Callable[..., Any]) -> None:
+    told = outcome(fuse(function), [3.0, 1.0])
+    assert told == outcome(function, [3.0, 1.0])
+    assert "TypeError" in told
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_list_argument_becomes_a_heap() -> None:
+    def made(xs: Any) -> Any:
+        heapq.heapify(xs)
+        return xs[0]
+
+    fused = fuse(made)
+    xs = [3.0, 1.0, 2.0, 0.5]
+    assert outcome(fused, xs) == outcome(made, xs)
+    assert fused.stats.compiled == 1

@@ -1,5 +1,5 @@
 """Arguments of which only the type decides anything: another type gets another answer."""
-# ruff: noqa: RET504, SIM103 (functions as people write them)
+# ruff: noqa: B018, E721, RET504, SIM103 (functions as people write them)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -219,3 +219,68 @@ def test_displays_are_no_tuples(f: Callable[..., Any]) -> None:
     x, fused = np.arange(3.0), fuse(f, on_reject="silent")
     assert outcome(fused, x) == outcome(f, x)
     assert fused.stats.compiled == (f in (in_a_set_of_classes, in_a_list_of_classes))
+
+
+def bound_in_a_loop(xs):
+    for _ in xs:
+        k = None
+    return k is None, k
+
+
+def read_in_a_loop(xs):
+    for _ in xs:
+        k = None
+    s = 0.0
+    for v in xs:
+        s += v if k is None else k
+    k
+    return s
+
+
+@pytest.mark.parametrize("f", [bound_in_a_loop, read_in_a_loop], ids=lambda f: f.__name__)
+def test_of_a_name_that_may_have_no_value(f: Callable[..., Any]) -> None:
+    fused = fuse(f, on_reject="raise")
+    for xs in ([1.0, 2.0], [], [3.0]):
+        assert outcome(fused, xs) == outcome(f, xs)
+    assert fused.stats.compiled == 2
+
+
+def list_argument(x):
+    s = 0.0
+    for v in x:
+        s += v if isinstance(x, list) else -v
+    return s, type(x) is list, isinstance(x, (tuple, np.ndarray)), type(x) == tuple
+
+
+def list_of_its_own(x):
+    h = [v for v in x]
+    if not isinstance(h, list):
+        h[0] = 3.0
+    return h, isinstance(h, tuple)
+
+
+def list_or_array(x):
+    h = [v for v in x]
+    if len(h) == 2:
+        h = np.array(h)
+    return 1.0 if isinstance(h, list) else 2.0
+
+
+def rows(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s, isinstance([[s]], list)
+
+
+@pytest.mark.parametrize(
+    "f", [list_argument, list_of_its_own, list_or_array, rows], ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_classes_of_lists(f: Callable[..., Any]) -> None:
+    class Own(list):  # type: ignore[type-arg]  # of any items
+        pass
+
+    fused = fuse(f)
+    for xs in ([1.0, 2.0], [], (1.0, 2.0, 3.0), np.ones(3), b"ab", Own([1.0, 3.0])):
+        assert outcome(fused, xs) == outcome(f, xs)
+    assert fused.stats.compiled or f is list_or_array
