@@ -45,13 +45,14 @@ FAMILIES = {
 """How codes begin, and what became of what they are about."""
 
 SELDOM_WANTED = (
-    "architecture.md", "changelog.md", "contributing.md", "functions.md", "glossary.md",
-    "kernels_how.md", "where_is.md",
+    "architecture.md", "changelog.md", "contributing.md", "glossary.md", "kernels_how.md",
+    "where_is.md",
 )
 """Pages that stand behind others in what a search finds."""
 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 TITLED = re.compile(r"^```python (\S+\.py)$", re.MULTILINE)
+INDENTED_CODE = re.compile(r"(?<=<br>)` +")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(((?!\w+:)[^)#\s]+)(#[\w-]+)?\)")
 
 
@@ -87,12 +88,20 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     if page.file.src_uri in SELDOM_WANTED:
         page.meta.setdefault("search", {"boost": 0.3})
+    def adapted(text: str) -> str:
+        return INDENTED_CODE.sub(with_hard_blanks, LINK.sub(linked, text))
+
     parts, end = [], 0
     for block in FENCE.finditer(markdown):
-        parts.append(LINK.sub(linked, markdown[end : block.start()]))
+        parts.append(adapted(markdown[end : block.start()]))
         parts.append(TITLED.sub(r'```python title="\1"', block[0]))
         end = block.end()
-    return "".join([*parts, LINK.sub(linked, markdown[end:])])
+    return "".join([*parts, adapted(markdown[end:])])
+
+
+def with_hard_blanks(start: re.Match[str]) -> str:
+    """Blanks that a browser keeps, before an indented line of code in a table."""
+    return "&emsp;" * (len(start[0]) // 2) + "`"
 
 
 OUTPUT = re.compile(
