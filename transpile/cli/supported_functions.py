@@ -13,7 +13,7 @@ from loopir.dtypes import DTYPES
 from loopir.op_table import OPS, Op
 
 from ..expand import MACROS
-from ..numpy.function_row import Row
+from ..numpy.function_row import Family, Row
 from ..numpy.function_table import FUNCTIONS, REDUCE_ARGUMENTS, signatures
 from ..numpy.function_table import METHODS as ARRAY_METHODS
 from ..numpy.functions.identity_table import IDENTITIES
@@ -62,6 +62,10 @@ This page is made by `python -m transpile.cli.supported_functions` from the comp
 
 _FACTS_ONLY = ("rollaxis", ".tolist")
 """Rows of the function table that no macro expands."""
+
+_FAMILIES: tuple[Family, ...] = ("view", "movement", "loops", "pair", "formula")
+"""The families of rules that have arguments; where two have a function, the first one's come first.
+"""
 
 _KINDS = {"b": "bools", "i": "ints", "u": "unsigned", "f": "floats"}
 _WORDS = ("if", "not")
@@ -155,7 +159,7 @@ def _array_arguments() -> dict[str, list[str]]:
     them.
     """
     known = [{name: _reduction_arguments(row) for name, row in FUNCTIONS.items()}]
-    known += map(signatures, ("view", "movement", "loops", "pair", "formula"))
+    known += (signatures(family) for family in _FAMILIES)
     known += ({row.function: " ".join(filter(row.has_hole, row.parameters))} for row in IDENTITIES)
     found = {name: list[str]() for name, row in FUNCTIONS.items()
              if not row.library and name not in _FACTS_ONLY}
