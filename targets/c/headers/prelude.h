@@ -23,12 +23,16 @@ static inline T tp_abs_D(T a) { return a; }
 /* f */
 static inline T tp_abs_D(T a) { return __builtin_fabsF(a); }
 
-/* f: a if a < b, else b. Without AVX-512, minsd would raise `invalid` on a NaN, so a quiet comparison is used */
+/* f: a if a < b, else b. Without AVX-512, minsd would raise `invalid` on a NaN, so the comparison is a quiet one; of AVX with a blend, since GCC moves the result of a branch through the general registers */
 static inline T tp_lesser_D(T a, T b)
 {
 #if defined __AVX512F__
     T r;
     __asm__("vminsSUFFIX %{sae%}, %2, %1, %0" : "=v"(r) : "v"(a), "v"(b));
+    return r;
+#elif defined __AVX__
+    T r;
+    __asm__("vcmpsSUFFIX $17, %2, %1, %0\n\tvblendvpSUFFIX %0, %1, %2, %0" : "=&x"(r) : "x"(a), "x"(b));
     return r;
 #else
     T c = a, d = b;
@@ -42,6 +46,10 @@ static inline T tp_greater_D(T a, T b)
 #if defined __AVX512F__
     T r;
     __asm__("vmaxsSUFFIX %{sae%}, %2, %1, %0" : "=v"(r) : "v"(a), "v"(b));
+    return r;
+#elif defined __AVX__
+    T r;
+    __asm__("vcmpsSUFFIX $30, %2, %1, %0\n\tvblendvpSUFFIX %0, %1, %2, %0" : "=&x"(r) : "x"(a), "x"(b));
     return r;
 #else
     T c = a, d = b;
