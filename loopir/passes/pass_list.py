@@ -236,6 +236,10 @@ PASS_LIST: tuple[Pass, ...] = (
         run=check_elimination, when=_has_checks_or_roots,
         reason="later passes need not preserve a check that is removed",
     ),
+    Pass(
+        run=unroll, when=_has_constant_trips,
+        reason="bodies are smaller without the checks that check_elimination has removed",
+    ),
     Pass(run=simplify, reason="folds the conditions that check_elimination decided"),
     Pass(
         run=popcount_loops, needs=(While,),

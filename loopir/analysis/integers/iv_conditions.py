@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ...algebra.constant_folding import constant_trip_count
 from ...dtypes import INDEX
 from ...ir_names import changed_names, multiply_bound_names, names_read, substitute
 from ...ir_traversal import (
@@ -24,8 +25,22 @@ from ...ir_traversal import (
     walk,
     walk_statements,
 )
-from ...lazy_dataclass import record
-from ...nodes import Assign, Call, Check, Const, Expr, If, Interval, Kernel, Loop, Node
+from ...lazy_dataclass import record, replace
+from ...nodes import (
+    Assign,
+    Call,
+    Check,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Node,
+    Var,
+)
 from ...op_table import NEGATED_COMPARISON
 from .affine import (
     Affine,
@@ -122,12 +137,13 @@ class _TestFinder:
 
     def tests(self) -> list[PositionTest]:
         """The tests of branches, selects and checks, and the tests of clamps ``max(0, x)`` whose
-        bound is also that of a branch, a select or a check: a split for a clamp alone would not
-        pay.
+        bound is also that of one of these. If there are none, those of the clamps of subscripts
+        (`_clamped_subscripts`): a split for another clamp alone would not pay.
         """
         pairs = [pair for n in walk(self._loop) for pair in self._candidates(n)]
-        candidates = dict(reversed(pairs))
-        in_conditions = self._invariant_tests(candidates)
+        in_conditions = self._invariant_tests(dict(reversed(pairs)))
+        if not in_conditions:
+            return self._clamped_subscripts()
         bounds = {(t.bound, t.low) for t in in_conditions}
         return in_conditions + [
             t for t in self._invariant_tests(self._clamped()) if (t.bound, t.low) in bounds
@@ -156,6 +172,56 @@ class _TestFinder:
             Call("le", n.args, "bool"): True
             for n in clamps if n.dtype == INDEX and n.args[0] == Const(0, INDEX)
         }
+
+    def _clamped_subscripts(self) -> list[PositionTest]:
+        """The tests whether the clamps of loaded elements' subscripts are no-ops, so that the
+        elements lie side by side; of a loop that may be vectorised: its trip count is no constant,
+        those of the loops in it are.
+
+            x[min(max(i - 1, 0), n - 1)]      0 <= i - 1, i - 1 <= n - 1
+
+        The second one is a test of ``max(i - 1, 0)``: in the interior both hold.
+        """
+        inner = [n for s in self._loop.body for n in walk(s) if isinstance(n, LoopLike)]
+        if _is_constant(self._loop) or not all(map(_is_constant, inner)):
+            return []
+        tests: dict[Call, PositionTest] = {}
+        indices = [i for n in walk(self._loop) if isinstance(n, Load) for i in n.index]
+        for e in (e for i in indices for e in self._parts(i)):
+            for limit, clamped in (e.args, e.args[::-1]):
+                x = self._without_clamps(clamped)
+                if self._is_fixed(limit) and not self._is_fixed(x):
+                    known, call = (
+                        Call("le", (limit, y) if e.op == "max" else (y, limit), "bool")
+                        for y in (x, clamped)
+                    )
+                    if (test := self._test(known, True)) is not None:
+                        tests[known] = test
+                        tests.setdefault(call, replace(test, call=call, exact=False))
+        return [t for t in tests.values() if self._is_invariant(t.bound)]
+
+    def _parts(self, e: Expr) -> Iterator[Call]:
+        """The extrema in `e`, and in the values of the names that it reads."""
+        for n in walk(e):
+            if isinstance(n, Call) and n.op in ("min", "max") and n.dtype == INDEX:
+                yield n
+            if isinstance(n, Var) and n.name in self._values:
+                yield from self._parts(self._values[n.name])
+
+    def _without_clamps(self, e: Expr) -> Expr:
+        """The expression that `e` clamps to invariants."""
+        while True:
+            match e:
+                case Var(name) if name in self._values:
+                    e = self._values[name]
+                case Call("min" | "max", (a, b)) if self._is_fixed(a) != self._is_fixed(b):
+                    e = b if self._is_fixed(a) else a
+                case _:
+                    return e
+
+    def _is_fixed(self, e: Expr) -> bool:
+        """Whether `e` reads no name that changes in the loop."""
+        return names_read(e).isdisjoint((self._loop.var, *self._forms))
 
     def _is_invariant(self, form: Affine) -> bool:
         """Whether `form` is loop-invariant. (`_fits` tells whether it can be computed.)"""
@@ -322,6 +388,13 @@ def _index_values(kernel: Kernel) -> dict[str, Expr]:
         n.name: n.value for n in statements
         if isinstance(n, Assign) and n.value.dtype == INDEX and n.name not in rebound
     }
+
+
+def _is_constant(loop: LoopLike) -> bool:
+    """Whether the loop has a constant trip count."""
+    if not isinstance(loop, Loop) or not isinstance(loop.range, Interval):
+        return False
+    return constant_trip_count(loop.range) is not None
 
 
 def _code_size(*code: Node) -> int:

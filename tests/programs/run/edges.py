@@ -129,3 +129,55 @@ def sums_over_the_others(x, out):
             if i != j:
                 out[i, 0] += x[j, 0] - x[i, 1]
                 out[i, 1] += x[j, 2] * x[i, 0]
+
+
+@program(
+    sizes=FEW,
+    f64=lambda n, rng: (whole(n, rng), n - 1, np.zeros(n)),
+    i32=lambda n, rng: (whole(n, rng, np.int32), n - 1, np.zeros(n)),
+    inner=lambda n, rng: (whole(n + 4, rng), n // 2, np.zeros(n)),
+    strided=lambda n, rng: (whole(2 * n, rng)[::2], n - 1, np.zeros(n)),
+)
+def clamped_to_the_ends(x, last, out):
+    """Clamps of either order, by names and not, forward and backward, by one and by more."""
+    for i in range(len(out)):
+        before = max(i - 1, 0)
+        after = min(max(0, i + 3), last)
+        out[i] = x[min(before, last)] - 2 * x[after] + x[max(min(last, i + 1), 0)]
+    for i in range(len(out)):
+        out[i] += x[min(last, max(len(out) - 1 - i, 0))] * x[max(0, min(2 * i, last))]
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(n, rng),))
+def smoothed_in_place(x):
+    """The element before has been changed, the one behind has not."""
+    for i in range(len(x)):
+        x[i] = (x[max(i - 1, 0)] + x[i] + x[min(i + 1, len(x) - 1)]) / 4
+
+
+@program(
+    sizes=FEW,
+    f64=lambda n, rng: (whole(6 * n, rng).reshape(6, n), np.zeros((6, n))),
+    tall=lambda n, rng: (whole(5 * n, rng).reshape(n, 5), np.zeros((n, 5))),
+)
+def least_around(x, out):
+    h, w = x.shape
+    for i in range(h):
+        for j in range(w):
+            least = 1e9
+            for di in range(-2, 3):
+                for dj in range(-2, 3):
+                    p = min(max(i + di, 0), h - 1)
+                    q = min(max(j + dj, 0), w - 1)
+                    if x[p, q] < least:
+                        least = x[p, q]
+            out[i, j] = least
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(n, rng).tolist(), whole(n, rng), np.zeros(n)))
+def clamped_under_a_condition(xs, x, out):
+    for i in range(len(out)):
+        if x[i] > 0:
+            out[i] = x[min(i + 2, len(x) - 1)] + xs[max(i - 2, 0)]
+        else:
+            out[i] = xs[min(i + 1, len(xs) - 1)] - x[max(i - 1, 0)]
