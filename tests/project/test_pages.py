@@ -27,7 +27,9 @@ from transpile.options import Options
 PAGES = (
     "README.md", *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md"))
 )
-NEEDS = {"docs/dask.md": "dask"}
+NEEDS = {
+    "docs/dask.md": ("dask",), "docs/guide/ecosystem.md": ("pandas", "sklearn", "joblib"),
+}
 """What the programs of a page import that need not be installed."""
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -112,7 +114,8 @@ def machine_independent(output: str) -> str:
 @pytest.mark.share(4)
 @pytest.mark.parametrize("page", PAGES)
 def test_output(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    pytest.importorskip(NEEDS.get(page, "numpy"), reason=f"{page} needs an extra")
+    for name in NEEDS.get(page, ()):
+        pytest.importorskip(name, reason=f"{page} needs {name}")
     path = ROOT / page
     text = path.read_text(encoding="utf-8")
     programs, shown = programs_and_output(text)
