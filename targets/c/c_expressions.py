@@ -8,6 +8,8 @@ is lost: where a C compiler need not evaluate an operand that may raise a flag, 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,16 +23,17 @@ from loopir.lazy_dataclass import replace
 from loopir.op_table import OPS
 
 from ..isa.target import Vec, mask_type, storage_type
+from ..legalization.vector_cost_model import interleaved_neighbour
 from .c_reductions import c_type_name, reduction_name
 from .c_scope import AccumulatorRegisters, Scope
-from .c_text import c_type, fills_register, strip_parens
+from .c_text import c_type, fills_register, pin_register, strip_parens
 from .lane_masks import any_lane, mask_and, mask_from_width, mask_op, mask_to_width
 from .vector_math import MATH_FUNCTIONS
 from .vector_ops import scalar_op, vector_op
 
 __all__ = [
-    "c_literal", "skippable_operands", "element", "expr", "load_pair", "bit_index",
-    "element_pointer", "element_type", "lane_stride",
+    "c_literal", "skippable_operands", "element", "expr", "bit_index",
+    "element_pointer", "element_type", "lane_stride", "name_shared_loads",
 ]
 
 
@@ -300,7 +303,7 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
     return f"tp_gather_{v.name}((const char *)({address}), {stride})"
 
 
-def load_pair(e: ir.Load, names: tuple[str, str], s: Scope) -> str:
+def _load_pair(e: ir.Load, names: tuple[str, str], s: Scope) -> str:
     """The statement that loads `e` and its interleaved neighbour into variables."""
     assert isinstance(e.lanes, int)
     kind, address = (
@@ -475,3 +478,62 @@ def _reduce(op: str, name: str, dtype: str, s: Scope) -> str:
 def _registers_pointer(r: AccumulatorRegisters) -> str:
     """A pointer to the accumulator's registers, as an array."""
     return r.names[0] if r.is_array else f"({c_type_name(r.kind)}[]){{{', '.join(r.names)}}}"
+
+
+# -- shared and interleaved loads
+
+
+def name_shared_loads(n: ir.VecLoop | ir.PredLoop, s: Scope) -> Iterator[str]:
+    """Assign to C variables some of the vector loads before the first store of the body: those that
+    occur several times, and pairs of loads of both halves of pairs (`interleaved_neighbour`), which
+    one function loads together.
+    """
+    evaluated_first = (x for part in _before_writes(n) for x in walk(part))
+    loads = Counter(
+        x
+        for x in evaluated_first
+        if isinstance(x, ir.Load) and x.lanes != 1 and _is_available(x, s)
+    )
+    for load, count in loads.items():
+        neighbour = interleaved_neighbour(load, s.arrays)
+        if neighbour is not None and neighbour in loads:
+            yield from _name_load_pair(load, neighbour, s)
+        elif count > 1 and load not in s.loaded:
+            text = strip_parens(expr(load, s))
+            yield f"{c_type(load, s.target)} {_name_load(load, s)} = {text};"
+            if load.dtype != "bool":
+                yield pin_register(s.loaded[load], load, s)
+
+
+def _name_load_pair(load: ir.Load, neighbour: ir.Load, s: Scope) -> Iterator[str]:
+    """Load two interleaved vectors together into variables."""
+    names = _name_load(load, s), _name_load(neighbour, s)
+    yield f"{c_type(load, s.target)} {', '.join(names)};"
+    yield _load_pair(load, names, s)
+    yield from (pin_register(c, load, s) for c in names)
+
+
+def _name_load(load: ir.Load, s: Scope) -> str:
+    """A fresh variable for a load, which later uses find in the scope."""
+    c = s.loaded[load] = s.fresh(f"{s.names[load.array]}_i")
+    return c
+
+
+def _before_writes(n: ir.VecLoop | ir.PredLoop) -> list[ir.Node]:
+    """The parts of the body whose loads are made before its first store: the predicate, and the
+    statements up to this store, with it; without a store also the steps of the accumulators.
+    """
+    parts: list[ir.Node] = [n.pred] if isinstance(n, ir.PredLoop) else []
+    for statement in n.body:
+        if isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
+            parts.append(statement)
+        if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix)):
+            return parts
+    return [*parts, *n.accs]
+
+
+def _is_available(load: ir.Load, s: Scope) -> bool:
+    """Whether a load may be moved to the start of the body: its subscripts read no name that the
+    body binds.
+    """
+    return all(x.name in s.names for i in load.index for x in walk(i) if isinstance(x, ir.Var))

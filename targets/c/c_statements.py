@@ -507,7 +507,7 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
         yield collapse.before
         n = collapse.loop
     inner = _inner_scopes(scopes)
-    inner[0].in_loop = True
+    inner[0].in_loop = scopes[0].in_loop or not _is_of_blocks(n)
     yield from loop_header(n, scopes[0], inner[0], collapse)
     for s in inner[1:]:
         s.names[n.var], s.leave = inner[0].names[n.var], inner[0].leave
@@ -523,6 +523,11 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     yield from loop_end(n, scopes[0], inner[0])
     for s in scopes:
         yield from force_unread(n.accs, s)
+
+
+def _is_of_blocks(n: ir.Loop) -> bool:
+    """Whether the loop only cuts a longer one into blocks, so that most arrays are one block."""
+    return isinstance(n.range, ir.RangeDesc) and n.range.step >= 1 << 10
 
 
 def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:

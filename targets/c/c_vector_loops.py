@@ -25,7 +25,6 @@ once for the test, and once in the body: an expensive one (`recomputes_predicate
 """
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -39,20 +38,17 @@ from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import (
     accumulators_in_registers,
     can_jam_inner_loops,
-    interleaved_neighbour,
     is_streaming_store,
     recomputes_predicate,
     store_to_align,
 )
-from .c_expressions import bit_index, element_pointer, expr, lane_stride, load_pair
+from .c_expressions import bit_index, element_pointer, expr, lane_stride, name_shared_loads
 from .c_scans import declare_scan
 from .c_scope import AccumulatorRegisters, Scope, VectorRegister
 from .c_text import (
-    c_type,
     force_computed,
     parallel_assignment,
     parenthesized,
-    pin_register,
     strip_parens,
 )
 from .interrupt_polls import chunk_end, chunk_start
@@ -60,7 +56,7 @@ from .lane_masks import any_lane, mask_and, mask_op, mask_to_width
 from .vector_ops import vector_op
 
 __all__ = [
-    "Block", "Vectored", "accumulator_type", "predicated_bodies", "name_shared_loads",
+    "Block", "Vectored", "accumulator_type", "predicated_bodies",
     "register_body", "jammed_bodies", "vector_accumulators", "groups_with_skipping", "vector_loop",
 ]
 
@@ -160,65 +156,6 @@ def _new_value(a: ir.VecAccum, s: Scope) -> str:
     return vector_op("select", Vec(dtype, lanes), (mask, step, previous), s.target)
 
 
-# -- shared and interleaved loads
-
-
-def name_shared_loads(n: Vectored, s: Scope) -> Iterator[str]:
-    """Assign to C variables some of the vector loads before the first store of the body: those that
-    occur several times, and pairs of loads of both halves of pairs (`interleaved_neighbour`), which
-    one function loads together.
-    """
-    evaluated_first = (x for part in _before_writes(n) for x in walk(part))
-    loads = Counter(
-        x
-        for x in evaluated_first
-        if isinstance(x, ir.Load) and x.lanes != 1 and _is_available(x, s)
-    )
-    for load, count in loads.items():
-        neighbour = interleaved_neighbour(load, s.arrays)
-        if neighbour is not None and neighbour in loads:
-            yield from _name_load_pair(load, neighbour, s)
-        elif count > 1 and load not in s.loaded:
-            text = strip_parens(expr(load, s))
-            yield f"{c_type(load, s.target)} {_name_load(load, s)} = {text};"
-            if load.dtype != "bool":
-                yield pin_register(s.loaded[load], load, s)
-
-
-def _name_load_pair(load: ir.Load, neighbour: ir.Load, s: Scope) -> Iterator[str]:
-    """Load two interleaved vectors together into variables."""
-    names = _name_load(load, s), _name_load(neighbour, s)
-    yield f"{c_type(load, s.target)} {', '.join(names)};"
-    yield load_pair(load, names, s)
-    yield from (pin_register(c, load, s) for c in names)
-
-
-def _name_load(load: ir.Load, s: Scope) -> str:
-    """A fresh variable for a load, which later uses find in the scope."""
-    c = s.loaded[load] = s.fresh(f"{s.names[load.array]}_i")
-    return c
-
-
-def _before_writes(n: Vectored) -> list[ir.Node]:
-    """The parts of the body whose loads are made before its first store: the predicate, and the
-    statements up to this store, with it; without a store also the steps of the accumulators.
-    """
-    parts: list[ir.Node] = [n.pred] if isinstance(n, ir.PredLoop) else []
-    for statement in n.body:
-        if isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
-            parts.append(statement)
-        if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix)):
-            return parts
-    return [*parts, *n.accs]
-
-
-def _is_available(load: ir.Load, s: Scope) -> bool:
-    """Whether a load may be moved to the start of the body: its subscripts read no name that the
-    body binds.
-    """
-    return all(x.name in s.names for i in load.index for x in walk(i) if isinstance(x, ir.Var))
-
-
 _Bodies: TypeAlias = Callable[[Sequence[Scope], Block], Iterator[str]]
 """A function that prints the bodies for the registers of these scopes, as `jammed_bodies`."""
 
@@ -271,6 +208,9 @@ def vector_loop(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
 
 _FEW = 4
 """The most registers of a group whose remainder may be unrolled (`_VectorLoop._remainder`)."""
+
+_FEW_NODES = 40
+"""The most nodes of a body of which that is a copy for each register."""
 
 
 class _VectorLoop:
@@ -503,12 +443,14 @@ class _VectorLoop:
 
     def _remainder(self, s: Scope) -> Iterator[str]:
         """The remainder, register by register. Each register adds to its own part of the vector
-        accumulators, so that the order of a sum stays. Three forms, the first that applies:
+        accumulators, so that the order of a sum stays. Four forms, the first that applies:
 
         - a loop in which all use part 0 (`_registers_until`): the group is one register, or has
           neither vector accumulators nor scans;
         - the body once for each register (`_unrolled_remainder`): the group is unrolled, masks are
           bits, it has at most `_FEW` registers and no scan, and the kernel is not large;
+        - the whole registers one under another (`_nested_remainder`): in a scalar loop, if they
+          are few and short;
         - else a loop with a counter ``r`` of registers: accumulators that are C variables are
           copied to an array, which is indexed by ``r``, and copied back after the loop.
         """
@@ -518,6 +460,9 @@ class _VectorLoop:
         is_short = self.count <= _FEW and not s.running and not s.is_large
         if self.is_unrolled and s.target.masks == "bits" and is_short:
             yield from self._unrolled_remainder(s)
+            return
+        if self.is_unrolled and self._is_short_in_loop(s):
+            yield from self._nested_remainder(s)
             return
         r = s.fresh("r")
         yield f"int64_t {r} = 0;"
@@ -537,6 +482,53 @@ class _VectorLoop:
             yield " ".join(
                 f"{registers_of[k]} = {s.registers[name][k]};" for k in range(self.count)
             )
+
+    def _is_short_in_loop(self, s: Scope) -> bool:
+        """Whether `_nested_remainder` is emitted: the loop runs often, and the registers are few
+        and short.
+        """
+        size = sum(1 for part in (*self.n.body, *(a.step for a in self.n.accs)) for _ in walk(part))
+        is_short = 2 < self.count <= 2 * _FEW and size <= _FEW_NODES
+        return s.in_loop and is_short and s.target.masks != "bits" and not s.is_large
+
+    def _nested_remainder(self, s: Scope) -> Iterator[str]:
+        """The whole registers, each under the branch of the one before; then the partial one, whose
+        number says `r`. To copy accumulators to an array and back takes longer than a sum of 40
+        elements.
+        """
+        r = s.fresh("r")
+        yield f"int {r} = 0;"
+        for k in range(self.count - 1):
+            yield f"if ({self.end} - {self.i} >= {self.width}) {{"
+            yield from self._register(s, k, self.i)
+            yield f"{self.i} += {self.width}, {r} = {k + 1};"
+        yield from "}" * (self.count - 1)
+        yield f"if ({self.i} < {self.end}) {{"
+        registers = [s.registers[a.name] for a in self.vectors]
+        parts = [s.fresh(f"{s.names[a.name]}_part") for a in self.vectors]
+        for a, part in zip(self.vectors, parts, strict=True):
+            yield f"{accumulator_type(a, self.width, s)} {part};"
+        yield from self._of_register(r, [
+            " ".join(f"{part} = {of[k]};" for part, of in zip(parts, registers, strict=True))
+            for k in range(self.count)
+        ])
+        inner = s.inner()
+        for a, part, of in zip(self.vectors, parts, registers, strict=True):
+            inner.registers[a.name] = AccumulatorRegisters(of.kind, 1, (part,), False)
+        yield from self._partial_register(self.end, 0, inner)
+        yield from self._of_register(r, [
+            " ".join(f"{of[k]} = {part};" for part, of in zip(parts, registers, strict=True))
+            for k in range(self.count)
+        ])
+        yield "}"
+
+    def _of_register(self, r: str, texts: Sequence[str]) -> Iterator[str]:
+        """The text for the register with the number `r`."""
+        *others, last = texts
+        yield f"switch ({r}) {{"
+        yield from (f"case {k}: {text} break;" for k, text in enumerate(others))
+        yield f"default: {last}"
+        yield "}"
 
     def _unrolled_remainder(self, s: Scope) -> Iterator[str]:
         """Each register with remaining elements, under a mask."""

@@ -194,7 +194,7 @@ def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.L
     float16.
 
     If a loop has both loads, the C printer loads whole registers of pairs and separates them
-    (`c_vector_loops.name_shared_loads`), which is faster than two gathers.
+    (`c_expressions.name_shared_loads`), which is faster than two gathers.
     """
     p = arrays[load.array]
     if p.unit is None or (p.step(load.axis), load.step) != (2, 1):
