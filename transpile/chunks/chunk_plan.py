@@ -16,15 +16,17 @@ import numpy as np
 
 from loopir.analysis.decomposition.chunk_axes import ChunkAxis, ChunkSummary
 from loopir.analysis.decomposition.chunk_summary import chunk_summary
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.process.signal_exceptions import failures
 
 from ..call_plan import Allocated, Argument, Plan, ResultSlot
 from ..diagnostics import Refused, Rejection
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.source import read_source
 from ..host_nodes import host_source
 from ..options import Options, chosen_target
 from ..pipeline import Compilation, run_stages
+from ..report.user_terms import user_terms
 from ..result_spec import (
     ObjectResult,
     ResultSpec,
@@ -36,6 +38,9 @@ from ..types.value_types import ELEMENTS, ArgType, GeneratorType
 
 __all__ = ["ChunkPlan", "Output", "Sized", "chunk_plan", "not_in_chunks",
            "plan_stages"]
+
+_UNNAMED = "an intermediate value"
+"""What the compiler made, and has no name in the source."""
 
 HELP = "let it take arrays, and return new arrays and numbers"
 
@@ -149,7 +154,7 @@ def chunk_plan(
     state = plan_stages(function, types, options)
     plan = state.plan
     flags = {*_flags(plan.returned)}
-    summary = chunk_summary(state.plain, flags)
+    summary = _in_terms_of_source(chunk_summary(state.plain, flags), function, types)
     outputs = _outputs(plan.returned, plan, dict(summary.constants))
     return ChunkPlan(
         summary=summary,
@@ -160,6 +165,20 @@ def chunk_plan(
             (b.name, host_source(b.expr)) for b in plan.bindings if isinstance(b, Allocated)
         ),
     )
+
+
+def _in_terms_of_source(
+    summary: ChunkSummary, function: FunctionType, types: Mapping[str, ArgType]
+) -> ChunkSummary:
+    """`summary`, in which the reasons speak of variables of the user's."""
+    if not any(axis.reason for axis in summary.axes):
+        return summary
+    terms = user_terms(read_source(function), types)
+    reasons = (axis.reason and terms.sentence(axis.reason, _UNNAMED) for axis in summary.axes)
+    axes = tuple(
+        replace(axis, reason=reason) for axis, reason in zip(summary.axes, reasons, strict=True)
+    )
+    return replace(summary, axes=axes)
 
 
 def plan_stages(

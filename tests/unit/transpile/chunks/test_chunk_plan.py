@@ -7,12 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from paths import ROOT
 
 from transpile import fuse
+from transpile.chunks.chunk_plan import chunk_plan
+from transpile.options import Options
+from transpile.types.value_types import ArrayType
 
 
 def distances(x, y):
@@ -101,3 +105,42 @@ def test_a_call_of_arrays_imports_nothing_of_it(tmp_path: Path) -> None:
     words = [sys.executable, str(path)]  # a process of its own: forked ones have all modules
     found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+def smoothed(x):
+    state = 0.0
+    for i in range(len(x)):
+        state = state * 0.5 + x[i]
+    return state
+
+
+def from_a_python_float(x):
+    best = -np.inf
+    at = 0
+    for i in range(len(x)):
+        if x[i] > best:
+            best = x[i]
+            at = i
+    return best, at
+
+
+def running_products(x):
+    out = x.copy()
+    for i in range(1, len(x)):
+        out[i] = out[i - 1] * x[i]
+    return out
+
+
+def doubled_running_sums(x):
+    return np.cumsum(x) * 2
+
+
+@pytest.mark.parametrize(("function", "reason"), [
+    (smoothed, "`state` is carried from one iteration to the next"),
+    (from_a_python_float, "an intermediate value is carried from one iteration to the next"),
+    (running_products, "an iteration reads what another one has written to `out`"),
+    (doubled_running_sums, "an intermediate value is carried from one iteration to the next"),
+])
+def test_reasons_name_variables_of_the_source(function: Any, reason: str) -> None:
+    plan = chunk_plan(function, {"x": ArrayType("f64", 1, 0)}, Options())
+    assert [axis.reason for axis in plan.summary.axes] == [reason]
