@@ -275,4 +275,5 @@ def _described(spec: ResultSpec) -> str:
         "None": "nothing", "Object": "one of its arguments", "View": "a view of an array",
         "List": "a list", "Zipped": "a list", "Tuple": "a container that is no tuple",
         "Array": "an array whose length depends on the data",
+        "Select": "now one result, now another",
     }.get(kind, f"a result of another kind ({kind.lower()})")
