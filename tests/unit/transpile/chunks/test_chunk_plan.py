@@ -75,7 +75,7 @@ PLANS = {
     "the other": (distances, (X, X + 1), "axis 0 of `y`; axis 1 of `out`: pointwise"),
     "folds": (both, (X,), "axis 0 of `x`: fold (add, maximum)"),
     "a selection": (kept, (X, 2.0), "the function returns an array whose length depends"),
-    "a choice": (kept_if_empty, (X,), "not in chunks: the function returns now one result, now ano"),
+    "a choice": (kept_if_empty, (X,), "the function returns now one result, now another"),
     "a list": (squares, (X,), "not in chunks: the function returns a list"),
     "refused": (shuffled, (X,), "not in chunks: "),
 }
