@@ -51,6 +51,23 @@ def test_each_program_is_drawn() -> None:
     assert [name for name in names if f"<!-- {name} -->" not in drawn] == []
 
 
+def test_each_table_of_times_is_drawn() -> None:
+    """Texts of pictures are in comments; a table that was measured anew wants a new picture."""
+    pages = {p.stem: p.read_text(encoding="utf-8") for p in DOCS.glob("how_to/*.md")}
+    sections = {name: text.partition("\n## Times\n")[2] for name, text in pages.items()}
+    measured = {name: section for name, section in sections.items() if section}
+    assert len(measured) >= 3
+    for name, section in measured.items():
+        assert f"(../pictures/times_{name}.svg)" in section
+        drawn = (DOCS / "pictures" / f"times_{name}.svg").read_text(encoding="utf-8")
+        heading, _, *rows = re.findall(r"^\| (.*) \|$|^\|-", section, re.MULTILINE)
+        (machine,) = re.findall(r"^Machine: (.*)\.$", section, re.MULTILINE)
+        what, *columns = heading.split(" | ")
+        shown = [*columns, *(row.split(" | ")[0] for row in rows)]
+        assert [text for text in shown if f"<!-- {text} -->" not in drawn] == []
+        assert [text for text in (what, machine) if text not in drawn] == []
+
+
 def test_programs_are_as_narrow_as_the_site() -> None:
     """Output is folded, a program is not: of more than 100 characters the site shows no line."""
     pages = [ROOT / "README.md", *(p for p in DOCS.rglob("*.md") if p.name != "command.md")]
