@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any
 
 import numpy as np
 import pytest
 
+from transpile.frontend.inline.library_functions import LIBRARY_MODULES
 from transpile.runtime.cache.object_descriptions import description
 
 
@@ -31,3 +33,11 @@ def test_a_function_in_the_place_of_one_of_numpy_is_not(monkeypatch: pytest.Monk
 
 def test_functions_of_the_user_are_not() -> None:
     assert description(test_functions_of_the_user_are_not) is None
+
+
+@pytest.mark.parametrize("module", LIBRARY_MODULES)
+def test_functions_that_are_compiled_from_python_forms_are_described(module: str) -> None:
+    """Else their callers are compiled in each process, and not built into packages."""
+    for name in LIBRARY_MODULES[module]:
+        function = getattr(importlib.import_module(module), name)
+        assert description(function) == ("builtin_function_or_method", module, name)
