@@ -16,14 +16,13 @@ from loopir.process.digests import hexdigest
 from loopir.process.signal_exceptions import failures
 
 from ...frontend.defining_modules import is_native, is_numpys, module_of, package_of
-from ...frontend.inline.library_functions import LIBRARY_MODULES
 
 __all__ = ["code_digest", "description"]
 
 _OPS_MODULE = "transpile.ops"
 """The module of transpile whose functions are described by their names (`description`)."""
 
-_TRUSTED_MODULES = ("builtins", "math", "numpy", *LIBRARY_MODULES)
+_TRUSTED_MODULES = ("builtins", "math", "numpy", "_bisect", "_heapq")
 """Modules whose objects are identified by their names."""
 
 
