@@ -41,9 +41,10 @@ loopir.passes.canonical
 loopir.passes.vector
 loopir.passes.reduce
 loopir.passes.memory
+loopir.passes.scalar
 loopir.passes.loops
 loopir.passes.parallel
-loopir.passes.checks  loopir.passes.scalar
+loopir.passes.checks
 loopir.passes.pass_list  loopir.passes.nest_plans  loopir.passes.__init__
 loopir.passes.version_small_calls
 loopir.fusion

@@ -4,6 +4,8 @@
 iteration. `_Partitioner._pieces` computes where the interior begins and ends; each new loop
 is a copy of the loop in which the tests that are decided there are replaced by their results, and
 is split again by tests of its inner loops. Accumulators continue from one piece to the next.
+An invariant element that the position is compared with gets a name before the loop
+(`_Partitioner._with_named_bounds`).
 A test whose interior contains the whole loop (`_is_constant_in`) is removed without a split.
 A loop that its position ends (`exit_test`) becomes a counted one, and the iteration that leaves.
 """
@@ -17,8 +19,9 @@ from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_add, index_max, index_min, index_mul, index_sub
 from ...analysis.integers.affine import Affine, affine_form
 from ...analysis.integers.iv_conditions import PositionTest, exit_test, position_tests
+from ...analysis.mod_ref import AliasInfo
 from ...dtypes import INDEX
-from ...ir_names import FreshNames, rename_names, substitute
+from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import N, bottom_up, contains, map_children, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
@@ -30,6 +33,7 @@ from ...nodes import (
     If,
     Interval,
     Kernel,
+    Load,
     Loop,
     Return,
     Stmt,
@@ -40,6 +44,7 @@ from ...nodes import (
 from ...op_table import NEGATED_COMPARISON
 from ...statement_blocks import map_statements
 from ..canonical.simplify import simplify
+from ..scalar.hoist import hoist_from
 
 __all__ = ["partition_loops"]
 
@@ -92,6 +97,7 @@ class _Partitioner:
     def __init__(self, kernel: Kernel) -> None:
         self._fresh = FreshNames(kernel)
         self._kernel = kernel
+        self._memory = AliasInfo(kernel)
 
     def all(self, n: Any, *, exact: bool = False) -> Any:
         """`n` with its loops split, outer ones first.
@@ -116,14 +122,18 @@ class _Partitioner:
         """The loops that replace `n`; one loop if no test is left, `n` itself if the copies would
         be too large. ``exact``: as for `all`.
         """
+        out: list[Stmt] = []
+        if (named := self._with_named_bounds(n)) is not None:
+            bindings, n = named
+            out += bindings
         tests = [t for t in position_tests(n, self._kernel) if t.exact or not exact]
         constant_tests = {t.call: t.then for t in tests if _is_constant_in(t, n)}
         splitting_tests = [t for t in tests if t.call not in constant_tests]
         if not splitting_tests:
-            return self._inside(_with_outcomes(n, constant_tests), exact=exact)
+            kept = self._inside(_with_outcomes(n, constant_tests), exact=exact)
+            return (*out, kept) if out else kept
         if 3 * sum(1 for _ in walk(n)) > MAX_COPIED_NODES or not isinstance(n.range, Interval):
-            return n
-        out: list[Stmt] = []
+            return (*out, n) if out else n
         pieces = self._pieces(n, splitting_tests, out)
         ends = [*(piece.start for piece in pieces[1:]), n.range.hi]
         inits = [a.init for a in n.accs]
@@ -137,6 +147,30 @@ class _Partitioner:
             out.append(replace(loop, range=Interval(piece.start, end), accs=accs))
             inits = [a.current for a in accs]
         return tuple(out)
+
+    def _with_named_bounds(self, n: Loop) -> tuple[tuple[Stmt, ...], Loop] | None:
+        """Names for the invariant elements with which `n` compares its position, bound before it,
+        and the loop with these names; None if there are none, or no split needs them.
+
+            for j in loop(0, n): if w[i] > j: …      if 0 < n: h = give(w[i]) else: h = give(0)
+                                                  →  for j in loop(0, n): if h > j: …
+        """
+        compared = {
+            e for c in walk(n) if isinstance(c, Call) and c.op in NEGATED_COMPARISON
+            for e in c.args if e.dtype == INDEX and contains(e, Load)
+        }
+        if not compared or not isinstance(n.range, Interval):
+            return None
+        elements = {e for c in compared for e in walk(c) if isinstance(e, Call | Load)}
+        bindings, named = hoist_from(
+            n, self._memory, self._fresh, lambda e: e in elements and contains(e, Load)
+        )
+        names = bound_names(*bindings)
+        symbols = (
+            name for t in position_tests(named, self._kernel) if t.low is not None
+            for symbol, _ in t.bound.symbols for name in names_read(symbol)
+        )
+        return (bindings, named) if any(name in names for name in symbols) else None
 
     def without_exit(self, n: Stmt) -> Stmt | tuple[Stmt, ...]:
         """If the position alone ends the loop `n` early (`exit_test`): a counted loop that ends

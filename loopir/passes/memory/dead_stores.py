@@ -6,11 +6,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
-from ...ir_names import FreshNames, names_read
+from ...ir_names import FreshNames, changed_names, names_read
 from ...ir_traversal import advanced_accums, contains, walk
 from ...lazy_dataclass import record, replace
-from ...nodes import Assign, Break, Call, Kernel, Load, Loop, Return, Stmt, Store, Var
+from ...nodes import (
+    Append,
+    Assign,
+    Break,
+    Call,
+    Expr,
+    Kernel,
+    Load,
+    Loop,
+    Return,
+    Scan,
+    Stmt,
+    Store,
+    Var,
+    Zip,
+)
 from ...statement_blocks import Block, map_blocks
 
 __all__ = ["dead_stores", "without_dead_stores"]
@@ -115,7 +131,7 @@ class _StoreTracker:
         can_merge, keeps_mask = self.merges and s.mask is None, True
         read_by_mask = () if s.mask is None else arrays_read((s.mask,))
         for k, later in enumerate(rest):
-            if self.may_observe(later, s.array):
+            if self.may_observe(later, s):
                 return None
             if isinstance(later, Store) and _same_element(s, later):
                 is_covered = later.mask is None or (keeps_mask and later.mask == s.mask)
@@ -125,11 +141,35 @@ class _StoreTracker:
             keeps_mask = keeps_mask and not self.memory.overlap(read_by_mask, written)
         return None
 
-    def may_observe(self, s: Stmt, array: str) -> bool:
-        """Whether `s` may read `array`, or leave the block early. A failing check does not count:
-        the call is replayed then, which writes the element again.
+    def may_observe(self, later: Stmt, s: Store) -> bool:
+        """Whether `later` may read the element that `s` stores, or leave the block early. A failing
+        check does not count: the call is replayed then, which writes the element again.
         """
-        return contains(s, (Break, Return)) or self.memory.overlap((array,), arrays_read((s,)))
+        if contains(later, (Break, Return)):
+            return True
+        read = arrays_read((later,))
+        return self.memory.overlap((s.array,), read) and (
+            self.memory.overlap((s.array,), read - {s.array}) or not _reads_other_elements(later, s)
+        )
+
+
+def _reads_other_elements(later: Stmt, s: Store) -> bool:
+    """Whether all elements of the array of `s` that `later` reads are others than that of `s`."""
+    if contains(later, (Append, Scan, Zip)) or names_read(*s.index) & changed_names(later):
+        return False
+    loads = [n for n in walk(later) if isinstance(n, Load) and n.array == s.array]
+    return all(load.lanes == 1 and _are_apart(s.index, load.index) for load in loads)
+
+
+def _are_apart(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Whether the subscripts of two elements differ by a constant in some axis: ``t[i, j]`` is not
+    ``t[i - 1, k]``.
+    """
+    for p, q in zip(a, b, strict=True):
+        first, second = affine_form(p), affine_form(q)
+        if first is not None and second is not None and (first - second).number:
+            return True
+    return False
 
 
 def _same_element(a: Store, b: Store) -> bool:

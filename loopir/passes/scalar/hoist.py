@@ -1,9 +1,9 @@
 """Loop-invariant code motion: invariant expressions are computed before the loop."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from ...algebra.constant_folding import constant_trip_count, literal
 from ...algebra.may_raise import may_raise_flags
@@ -33,7 +33,9 @@ from ...nodes import (
 )
 from ...statement_blocks import backward_slice, evaluated_by, map_statements
 
-__all__ = ["hoist"]
+__all__ = ["hoist", "hoist_from"]
+
+L = TypeVar("L", Loop, Zip, Loop | Zip)
 
 
 def hoist(kernel: Kernel) -> Kernel:
@@ -108,23 +110,32 @@ def _hoisted_checks(s: Loop | Zip, memory: AliasInfo) -> tuple[tuple[Stmt, ...],
 
 
 def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt | tuple[Stmt, ...]:
-    """The loop, after the bindings of what was hoisted; `s` itself if there is nothing to hoist.
+    """The loop, after the bindings of what was hoisted; `s` itself if there is nothing to hoist."""
+    bindings, loop = hoist_from(s, memory, fresh, lambda _: True)
+    return (*bindings, loop) if bindings else s
+
+
+def hoist_from(
+    s: L, memory: AliasInfo, fresh: FreshNames, wanted: Callable[[Expr], bool]
+) -> tuple[tuple[Assign | If, ...], L]:
+    """The bindings of those invariant expressions of the loop that are ``wanted``, and the loop
+    after them; no bindings, and `s` itself, if there is nothing to hoist.
 
     An expression that loads nothing and may raise no flag is assigned unconditionally, any other in
     a branch on the loop having an iteration.
     """
     scope = _LoopScope(changed_names(s), arrays_written((s,)), memory)
-    invariants = list(
-        dict.fromkeys(e for root in _unconditionally_evaluated(s) for e in scope.invariant(root))
-    )
+    invariants = list(dict.fromkeys(
+        e for root in _unconditionally_evaluated(s) for e in scope.invariant(root) if wanted(e)
+    ))
     if not invariants:
-        return s
+        return (), s
     names: dict[Expr, Var] = {e: Var(fresh.name("h"), e.dtype) for e in invariants}
     certainly_runs = isinstance(s.range, Interval) and bool(constant_trip_count(s.range))
-    unguarded = [e for e in invariants if certainly_runs or not _needs_iteration(e)]
-    guarded = [e for e in invariants if e not in unguarded]
-    assigns = tuple(Assign(names[e].name, e) for e in unguarded)
-    return (*assigns, *_guarded_bindings(s, {e: names[e] for e in guarded}), _with_names(s, names))
+    unguarded: set[Expr] = {e for e in invariants if certainly_runs or not _needs_iteration(e)}
+    bindings: list[Assign | If] = [Assign(names[e].name, e) for e in invariants if e in unguarded]
+    bindings += _guarded_bindings(s, {e: names[e] for e in invariants if e not in unguarded})
+    return tuple(bindings), _with_names(s, names)
 
 
 def _needs_iteration(e: Expr) -> bool:
@@ -164,7 +175,7 @@ def _unconditionally_evaluated(s: Loop | Zip) -> Iterator[Expr]:
     yield from (a.step for a in s.accs)
 
 
-def _with_names(s: Loop | Zip, names: dict[Expr, Var]) -> Loop | Zip:
+def _with_names(s: L, names: dict[Expr, Var]) -> L:
     """`s` with the hoisted expressions replaced. In subscripts only loads are replaced, since
     affine analysis reads the rest.
     """

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES, INDEX
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Dim, Expr, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.liveness import names_read
@@ -37,7 +38,7 @@ from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_array, refuse_float
 from ..state.outer_names import fresh_array_name, resolve_guarded
 from ..state.symbol_values import ArrayRef
-from ..state.value_ranges import bind_num, integer_num
+from ..state.value_ranges import bind_num, integer_num, linear_form
 from .item_stores import NeedsItemFlags, require_item_type
 from .item_types import INT_OR_FLOAT, encode_item, item_type_for, item_types, refuse_items
 from .list_arguments import list_items_of
@@ -251,10 +252,15 @@ def _lower_list_length(ctx: Lowering, times: ast.expr, name: str) -> Expr:
 
 
 def _bind_list_length(ctx: Lowering, length: Expr) -> Num:
-    """`length` as a Python int; bound to a name, unless it is a constant."""
+    """`length` as a Python int; bound to a name, unless it is a constant. One that is known at
+    kernel entry, and so never changes, has its own linear form: subscripts by the variable of a
+    loop over a range of that length are proved by it.
+    """
     if isinstance(length, Const):
         return constant(int(length.value))
-    return integer_num(ctx.b, ctx.b.bind(length, "length"), LENGTH)
+    b = ctx.b
+    number = integer_num(b, b.bind(length, "length"), LENGTH)
+    return replace(number, linear=linear_form(b, length)) if b.known_at_entry(length) else number
 
 
 def _fill_list_array(

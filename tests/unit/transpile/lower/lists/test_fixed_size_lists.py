@@ -94,3 +94,78 @@ def test_lengths_of_elements_that_do_not_change_are_compiled() -> None:
         assert fused(given) == longest(given)
     assert fused.stats.replays == {}
     assert fused.stats.compiled == 4
+
+
+def filled(n: int, m: int) -> Any:
+    t = [[0.0] * m for _ in range(n)]
+    for i in range(n):
+        for j in range(m):
+            t[i][j] = i * 0.5 + j
+    return np.array(t)
+
+
+def longer_than_the_range(n: int, m: int) -> Any:
+    t = [1.0] * (n + 2)
+    s = 0.0
+    for i in range(n):
+        t[i + 1] += t[i] * m
+        s += t[i + 2]
+    return s, t
+
+
+def too_short(n: int, m: int) -> Any:
+    t = [1.0] * n
+    for i in range(m):
+        t[i] = 2.0 * i
+    return t
+
+
+def length_then_changed(n: int, m: int) -> Any:
+    t = [1.0] * n
+    s = 0.0
+    for i in range(m):
+        n = n + 1
+        for j in range(n):
+            if j < len(t):
+                t[j] += i
+        s += t[n - i - 2]
+    return s, t, n
+
+
+def made_in_a_loop(n: int, m: int) -> Any:
+    s = 0.0
+    for i in range(n):
+        t = [[1.0] * i for _ in range(m)]
+        for a in range(m):
+            for b in range(i):
+                t[a][b] += a * b + i
+        for a in range(n):
+            for b in range(i):
+                s += t[a][b]
+    return s
+
+
+def from_the_end(n: int, m: int) -> Any:
+    t = [0.0] * n
+    for i in range(n):
+        t[-1 - i] = t[n - 1 - i] + i
+        t[i - n] -= m
+    return t
+
+
+LENGTHS = filled, longer_than_the_range, too_short, length_then_changed, made_in_a_loop, from_the_end
+
+
+@pytest.mark.parametrize("function", LENGTHS, ids=lambda f: f.__name__)
+def test_subscripts_by_loops_over_the_length(function: Any) -> None:
+    fused = fuse(function, on_reject="silent")
+    for n in (4, 0, 1, 9, -2):
+        for m in (3, 0, 1, -1, 5, 9):
+            assert_same(outcome(fused, (n, m)), outcome(function, (n, m)), f"{n}, {m}")
+    assert fused.stats.compiled
+
+
+def test_a_table_by_ranges_of_its_lengths_is_never_made() -> None:
+    text = fuse(filled).emit("loopir", 4, 3)
+    assert "own(" not in text, text
+    assert "inside" not in text, text
