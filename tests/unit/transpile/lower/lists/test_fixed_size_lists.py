@@ -153,7 +153,9 @@ def from_the_end(n: int, m: int) -> Any:
     return t
 
 
-LENGTHS = filled, longer_than_the_range, too_short, length_then_changed, made_in_a_loop, from_the_end
+LENGTHS = (
+    filled, longer_than_the_range, too_short, length_then_changed, made_in_a_loop, from_the_end,
+)
 
 
 @pytest.mark.parametrize("function", LENGTHS, ids=lambda f: f.__name__)
