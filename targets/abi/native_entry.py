@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "CLASS", "CODE", "DIV", "EMPTY", "ENTRY",
-    "EXTENT", "GIVEN", "GLOBALS", "HAS", "INTEGER", "ITEM", "ITEMS", "LEAST", "LIKE", "LIST",
-    "LISTED", "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MIXED", "MOST", "MUL", "NUMBER",
+    "EXTENT", "GIVEN", "GLOBALS", "HAS", "INTEGER", "ITEM", "ITEMS", "KEYED", "LEAST", "LIKE",
+    "LIST", "LISTED", "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MIXED", "MOST", "MUL", "NUMBER",
     "PYTHON", "SCALAR", "SHRUNK", "SIZE", "SLOT", "STORED", "SUB", "TUPLE", "ZEROS", "ZIPPED",
     "CallSpec", "DerivedValue", "NameBinding", "Packer", "ParameterList", "Pointer", "Program",
     "SnapshotSpec", "Spec", "Word", "declare_quiet_state", "native_entry",
@@ -38,7 +38,7 @@ LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, MIXED = ran
 SHRUNK, ZIPPED = 10, 11
 EMPTY, ZEROS, LIKE = range(3)
 NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE = range(11)
-CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)
+CHECKED, ATTRIBUTE, ITEM, ITEMS, KEYED = range(5)
 MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS, DEFAULTS, NAMED_DEFAULTS, AT = range(9)
 SLOT: Final = -1
 """Source of a kernel parameter that receives storage for a result."""
@@ -157,8 +157,9 @@ class DerivedValue:
 
     kind: int
     """CHECKED: the same value, checked to be of class ``of`` and to have ``number`` items (-1: any
-    number). ATTRIBUTE ``of``. ITEM ``number``. ITEMS: an array of its items by the converter words
-    ``of``, stored back after the call if ``number`` is 1."""
+    number). ATTRIBUTE ``of``. ITEM ``number`` of a tuple. KEYED: the item of a dict with the key
+    ``of``. ITEMS: an array of its items by the converter words ``of``, stored back after the call
+    if ``number`` is 1."""
     place: int  # of the other value
     of: Pointer | None = None
     number: int = 0

@@ -9,7 +9,7 @@ enum { MAX_GIVEN = 64 };
 enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, MIXED, SHRUNK, ZIPPED };       /* rows of results */
 enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and order of another */
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE };       /* rows of lengths */
-enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
+enum { CHECKED, ATTRIBUTE, ITEM, ITEMS, KEYED };        /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
 
 enum { MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS, DEFAULTS, NAMED_DEFAULTS, AT };        /* kinds of a `name_step` */
@@ -25,7 +25,7 @@ enum { MAX_STAMPS = 6 };
 typedef struct { int64_t count; struct { object *dict; int64_t version; } of[MAX_STAMPS]; } dict_stamps;
 typedef struct { int64_t place; object *expected; } constant;           /* an argument that must be this object (`is_object`) */
 /* A value derived from that of number `place`. CHECKED: no new value; the other one must be of class `of`, and have `number`
- * items unless that is -1. ATTRIBUTE `of`, ITEM `number`; or ITEMS: an array of the items of a list, which are stored
+ * items unless that is -1. ATTRIBUTE `of`, ITEM `number` of a tuple, KEYED: the item of a dict with the key `of`; or ITEMS: an array of the items of a list, which are stored
  * back after the call if `number` is 1. */
 typedef struct { int64_t kind, place; object *of; int64_t number; } derived_value;
 typedef union {

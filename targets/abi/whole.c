@@ -13,6 +13,10 @@ static object *derive_value(const derived_value *p, object *from)
         if ((found = capi.item(from, p->number))) capi.hold(found);
         return found;
     }
+    if (p->kind == KEYED) {
+        if (from->type == capi.dict && (found = capi.get(from, p->of))) return capi.hold(found), found;
+        return 0;
+    }
     found = take(p->of, given, 1);
     if (found != capi.none) return found;
     return capi.drop(found), (object *)0;

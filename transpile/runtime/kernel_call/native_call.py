@@ -37,6 +37,7 @@ from targets.abi.native_entry import (
     INTEGER,
     ITEM,
     ITEMS,
+    KEYED,
     LEAST,
     LIKE,
     MEMBER,
@@ -331,6 +332,8 @@ class CallFrameLayout:
                 part = DerivedValue(ATTRIBUTE, self._place_of(of), Pointer(sys.intern(name)))
             case HostItem(of, HostConst(int(k))) if k >= 0:
                 part = DerivedValue(ITEM, self._place_of(of), None, k)
+            case HostItem(of, HostConst(str(key))):
+                part = DerivedValue(KEYED, self._place_of(of), Pointer(sys.intern(key)))
             case _:
                 raise _not_evaluated(e)
         self.derived.append(part)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from types import BuiltinFunctionType
 from typing import Any
@@ -102,6 +102,23 @@ def square(shape):
     return out
 
 
+def configured(options):
+    s = 0.0
+    for v in options["values"]:
+        s += v * options["by"]["step"]
+    return s
+
+
+def raised(options):
+    values = options["values"]
+    for i in range(len(values)):
+        values[i] += options["by"]["step"]
+
+
+def options(values: Any, step: Any = 0.5) -> dict[str, Any]:
+    return {"values": values, "by": {"step": step}}
+
+
 def numbers(n: int = 9) -> list[float]:
     return [k * 0.25 - 1 for k in range(n)]
 
@@ -120,6 +137,10 @@ CALLS: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
     (inner, lambda: (Outer(Grid(reals()), 5),)),
     (dotted, lambda: (Pair(reals(), reals()),)),
     (square, lambda: ((3, 4),)),
+    (configured, lambda: (options(numbers()),)),
+    (configured, lambda: (options(reals()),)),
+    (raised, lambda: (options(numbers()),)),
+    (raised, lambda: (options(reals()),)),
 ]
 
 
@@ -134,6 +155,8 @@ def seen(value: Any) -> Any:
             return "computed"
         case list() | tuple():
             return type(value).__name__, [seen(v) for v in value]
+        case dict():
+            return type(value).__name__, [(k, seen(v)) for k, v in value.items()]
         case np.ndarray():
             return value.dtype, value.shape, value.tobytes()
         case _:
@@ -173,6 +196,13 @@ class Computed:
         return reals(3)
 
 
+class Defaults(dict[str, Any]):
+    """A dict that has items without keys."""
+
+    def __missing__(self, key: str) -> Any:
+        return [1.0, 2.0]
+
+
 def shared() -> tuple[Any, ...]:
     x = numbers()
     return x, x
@@ -200,6 +230,16 @@ UNFIT: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
     (counted, lambda: ((3, 4),)),
     (square, lambda: ((3, 4, 5),)),
     (square, lambda: ((3, 2.0),)),
+    (configured, lambda: ({"by": {"step": 0.5}},)),
+    (configured, lambda: ({"values": numbers(), "by": {}},)),
+    (configured, lambda: ({"values": numbers(), "by": None},)),
+    (configured, lambda: (options(numbers(), 2),)),
+    (configured, lambda: (options([1.0, None]),)),
+    (configured, lambda: ({**options(numbers()), "more": 1},)),
+    (configured, lambda: (OrderedDict(options(numbers())),)),
+    (configured, lambda: (Defaults(by={"step": 2.0}),)),
+    (raised, lambda: (options(numbers(), None),)),
+    (raised, lambda: (options(tuple(numbers())),)),
 ]
 
 
@@ -238,11 +278,11 @@ def test_nothing_is_kept() -> None:
     grid, values, pair = Grid(reals()), numbers(), Pair(reals(), reals())
     calls: list[tuple[Any, tuple[Any, ...]]] = [
         (fuse(scaled), (grid,)), (fuse(doubled), (values, numbers())), (fuse(dotted), (pair,)),
-        (fuse(inner), (Outer(grid, 2),)),
+        (fuse(inner), (Outer(grid, 2),)), (fuse(raised), (given := options(numbers()),)),
     ]
     for f, args in calls:
         f(*args)
-    held = [grid, grid.a, values, pair, pair.x]
+    held = [grid, grid.a, values, pair, pair.x, given, *given.values()]
     counts = [sys.getrefcount(v) for v in held]
     for f, args in calls * 50:
         f(*args)
