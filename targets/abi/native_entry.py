@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "CLASS", "CODE", "DIV", "EMPTY", "ENTRY",
     "EXTENT", "GIVEN", "GLOBALS", "HAS", "INTEGER", "ITEM", "ITEMS", "KEYED", "LEAST", "LIKE",
-    "LIST", "LISTED", "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MIXED", "MOST", "MUL", "NUMBER",
-    "PYTHON", "SCALAR", "SHRUNK", "SIZE", "SLOT", "STORED", "SUB", "TUPLE", "ZEROS", "ZIPPED",
+    "LIST", "LISTED", "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MIXED", "MOST", "MUL",
+    "NUMBER", "PYTHON", "SCALAR", "SHRUNK", "SIZE", "SLOT", "STORED", "SUB", "TUPLE", "ZEROS",
+    "ZIPPED",
     "CallSpec", "DerivedValue", "NameBinding", "Packer", "ParameterList", "Pointer", "Program",
     "SnapshotSpec", "Spec", "Word", "declare_quiet_state", "native_entry",
 ]
