@@ -55,7 +55,7 @@ def of(body: str, tmp_path: Path) -> Any:
     ("if x > 2: s = 1", "`x > 2` is not a number but an array with 1 axis", ""),
     ("m = {1: 1}\ndef g(k): return m.setdefault(k, [])\nfor v in x: s += len(g(int(v)))",
      "not all that is done with the dict `m` is compiled", "in the function itself, read and"),
-    ("y = [0.0] * 5\ny[1:3] = [1.0, 2.0]\ns = y[1]", "a whole list is stored in `y[1:3]`",
+    ("y = [0.0] * 5\nfor k in range(3): y[k] = [1.0]", "a whole list is stored in `y[k]`",
      "store its items one by one"),
     ("s = np.apply_along_axis(np.sum, 0, x)", "`np.apply_along_axis` is not a function that", ""),
     ("f = np.vectorize(lambda v: v + 1)\ns = f(x)", "`np.vectorize` is not a function that", ""),
