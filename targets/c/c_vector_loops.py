@@ -485,11 +485,12 @@ class _VectorLoop:
 
     def _is_short_in_loop(self, s: Scope) -> bool:
         """Whether `_nested_remainder` is emitted: the loop runs often, and the registers are few
-        and short.
+        and short; without scans, whose state is not only in the accumulators.
         """
         size = sum(1 for part in (*self.n.body, *(a.step for a in self.n.accs)) for _ in walk(part))
         is_short = 2 < self.count <= 2 * _FEW and size <= _FEW_NODES
-        return s.in_loop and is_short and s.target.masks != "bits" and not s.is_large
+        is_allowed = s.target.masks != "bits" and not s.is_large and not s.running
+        return s.in_loop and is_short and is_allowed
 
     def _nested_remainder(self, s: Scope) -> Iterator[str]:
         """The whole registers, each under the branch of the one before; then the partial one, whose
