@@ -25,8 +25,8 @@ enum { MAX_STAMPS = 6 };
 typedef struct { int64_t count; struct { object *dict; int64_t version; } of[MAX_STAMPS]; } dict_stamps;
 typedef struct { int64_t place; object *expected; } constant;           /* an argument that must be this object (`is_object`) */
 /* A value derived from that of number `place`. CHECKED: no new value; the other one must be of class `of`, and have `number`
- * items unless that is -1. ATTRIBUTE `of`, ITEM `number` of a tuple, KEYED: the item of a dict with the key `of`; or ITEMS: an array of the items of a list, which are stored
- * back after the call if `number` is 1. */
+ * items unless that is -1. ATTRIBUTE `of`, ITEM `number` of a tuple, KEYED: the item of a dict with the key `of`; or ITEMS: an
+ * array of the items of a list, which are stored back after the call if `number` is 1. */
 typedef struct { int64_t kind, place; object *of; int64_t number; } derived_value;
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8; uint32_t u32; uint16_t u16; uint8_t u8;

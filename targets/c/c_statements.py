@@ -525,9 +525,13 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
         yield from force_unread(n.accs, s)
 
 
+_LONG_BLOCK = 1 << 10
+"""Iterations of a block of which there is one in most calls (`_is_of_blocks`)."""
+
+
 def _is_of_blocks(n: ir.Loop) -> bool:
-    """Whether the loop only cuts a longer one into blocks, so that most arrays are one block."""
-    return isinstance(n.range, ir.RangeDesc) and n.range.step >= 1 << 10
+    """Whether the loop only cuts another one into blocks, so long that most arrays are one."""
+    return isinstance(n.range, ir.RangeDesc) and n.range.step >= _LONG_BLOCK
 
 
 def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:

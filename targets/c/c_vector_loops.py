@@ -524,7 +524,7 @@ class _VectorLoop:
         yield "}"
 
     def _of_register(self, r: str, texts: Sequence[str]) -> Iterator[str]:
-        """The text for the register with the number `r`."""
+        """A branch on the number `r` of a register to the statements for it, one of `texts`."""
         *others, last = texts
         yield f"switch ({r}) {{"
         yield from (f"case {k}: {text} break;" for k, text in enumerate(others))

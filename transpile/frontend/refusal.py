@@ -62,7 +62,7 @@ def refuse(
 def refuse_missing_attribute(kind: type, owner: str, node: ast.Attribute) -> NoReturn:
     """Raise Refused for the attribute that `node` reads, which objects of the class `kind` do not
     have; the help names the most similar one. ``owner``: what the message calls such an object,
-    "an array". Of what stands for a function of the standard library the user has not the names.
+    "an array". In the stand-in of a library function there is no name that the user could correct.
     """
     public = {n for c in kind.__mro__ for n in vars(c) if n[0] != "_"}
     close = get_close_matches(node.attr, public, n=1)

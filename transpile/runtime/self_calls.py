@@ -15,6 +15,7 @@ has compiled regions, also calls itself directly, but there is no second copy of
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Collection, Mapping
 from types import CellType, CodeType, FunctionType, MappingProxyType
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DirectSelfCalls", "is_python_number_or_str", "with_direct_self_calls"]
 
-_FUSED, _DIRECT, _OWN = "_tp_fused", "_tp_direct", "_tp_builtin_{}"
+_FUSED, _DIRECT, _BUILTIN = "_tp_fused", "_tp_direct", "_tp_builtin_{}"
 
 _BUILTINS: dict[str, object] = {f.__name__: f for f in (
     abs, all, any, bool, chr, dict, divmod, enumerate, float, hash, int, isinstance, len, list, max,
@@ -127,8 +128,8 @@ def with_direct_self_calls(
         return None
     called_directly = CellType()  # what `guarded` calls, as long as the name is bound to `fused`
     private = _with_private_globals(tree, names, function) if takes_builtins else None
-    builtins = [*_BUILTINS.keys() & private.__globals__.keys()] if private else []
-    guarded = _with_guarded_calls(tree, names, function, fused, called_directly, same=builtins)
+    read = [*_BUILTINS.keys() & private.__globals__.keys()] if private else []
+    guarded = _with_guarded_calls(tree, names, function, fused, called_directly, builtin_names=read)
     called_directly.cell_contents = private or guarded
     return guarded
 
@@ -142,27 +143,27 @@ def _names_called(tree: ast.FunctionDef, function: FunctionType, fused: object) 
 
 def _with_guarded_calls(
     tree: ast.FunctionDef, names: set[str], function: FunctionType, fused: object, direct: CellType,
-    helpers: Mapping[str, CellType] = MappingProxyType({}), same: Collection[str] = (),
+    helpers: Mapping[str, CellType] = MappingProxyType({}), builtin_names: Collection[str] = (),
 ) -> FunctionType:
     """A copy of `function`, made of `tree`, whose calls of `names` are of what the cell `direct`
-    contains, while the name is bound to `fused`, and the names in ``same`` to the builtins.
-    ``helpers``: other cells that `tree` reads.
+    contains, while the name is bound to `fused`, and ``builtin_names`` are bound to
+    Python's builtins. ``helpers``: other cells that `tree` reads.
     """
     copy = copy_tree(tree)
     for call in [n for n in walk_nodes(*copy.body) if _is_call_of(n, names)]:
         assert isinstance(call, ast.Call)
         name = call.func
-        tests: list[ast.expr] = [ast.Compare(name, [ast.Is()], [ast.Name(_FUSED, ast.Load())])]
-        tests += [
-            ast.Compare(ast.Name(n, ast.Load()), [ast.Is()], [ast.Name(_OWN.format(n), ast.Load())])
-            for n in same
+        wanted = [(name, _FUSED)]
+        wanted += [(ast.Name(n, ast.Load()), _BUILTIN.format(n)) for n in builtin_names]
+        tests: list[ast.expr] = [
+            ast.Compare(e, [ast.Is()], [ast.Name(cell, ast.Load())]) for e, cell in wanted
         ]
-        test = ast.BoolOp(ast.And(), tests) if same else tests[0]
+        test = ast.BoolOp(ast.And(), tests) if len(tests) > 1 else tests[0]
         call.func = ast.IfExp(test, ast.Name(_DIRECT, ast.Load()), copy_tree(name))
         for node in walk_nodes(call.func):
             copy_location(node, name)
-    builtins = {_OWN.format(n): CellType(_BUILTINS[n]) for n in same}
-    cells = {**helpers, **builtins, _FUSED: CellType(fused), _DIRECT: direct}
+    originals = {_BUILTIN.format(n): CellType(_BUILTINS[n]) for n in builtin_names}
+    cells = {**helpers, **originals, _FUSED: CellType(fused), _DIRECT: direct}
     return function_from_tree(fix_missing_locations(copy), function, cells)
 
 
@@ -185,7 +186,7 @@ def _with_private_globals(
     only_called = calls == sum(isinstance(n, ast.Name) and n.id in names for n in nodes)
     if code.co_freevars or may_warn or has_attributes or not only_called:
         return None
-    if not {name} <= read <= {name, *_BUILTINS}:
+    if not {name} <= read <= {name, *_BUILTINS} or not read.isdisjoint(_shadowed(function)):
         return None
     namespace: dict[str, object] = {n: _BUILTINS[n] for n in read - {name}}
     namespace["__name__"] = function.__module__
@@ -218,6 +219,12 @@ def _names_bound_to(function: FunctionType, fused: object) -> set[str]:
 def _names_read(code: CodeType) -> set[str]:
     """The global names and the attributes in `code`, also in its generators and inner functions."""
     return {n for c in (code, *nested_codes(code)) for n in c.co_names}
+
+
+def _shadowed(function: FunctionType) -> set[str]:
+    """The names of `_BUILTINS` that are bound to something else where `function` is."""
+    bound = {**vars(builtins), **function.__globals__}
+    return {n for n, f in _BUILTINS.items() if bound.get(n) is not f}
 
 
 def _is_call_of(node: ast.AST, names: set[str]) -> bool:

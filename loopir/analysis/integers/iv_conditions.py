@@ -73,6 +73,7 @@ class PositionTest:
     bound: Affine  # the iteration at which the interior begins or ends
     low: bool | None  # interior: from `bound` on (True), before it (False), all but it (None)
     exact: bool = True  # outside of the interior it has the opposite result
+    needs_others: bool = False  # it has the result only where the loop's other tests have theirs
 
 
 def position_tests(loop: Loop, kernel: Kernel) -> list[PositionTest]:
@@ -176,48 +177,51 @@ class _TestFinder:
     def _clamped_subscripts(self) -> list[PositionTest]:
         """The tests whether the clamps of loaded elements' subscripts are no-ops, so that the
         elements lie side by side; of a loop that may be vectorised: its trip count is no constant,
-        those of the loops in it are.
+        those of the loops in it are. Of a clamp around another one also the test of that, which
+        holds if both are no-ops::
 
-            x[min(max(i - 1, 0), n - 1)]      0 <= i - 1, i - 1 <= n - 1
-
-        The second one is a test of ``max(i - 1, 0)``: in the interior both hold.
+            x[min(max(i - 1, 0), n - 1)]    0 <= i - 1, i - 1 <= n - 1, max(i - 1, 0) <= n - 1
         """
         inner = [n for s in self._loop.body for n in walk(s) if isinstance(n, LoopLike)]
         if _is_constant(self._loop) or not all(map(_is_constant, inner)):
             return []
-        tests: dict[Call, PositionTest] = {}
-        indices = [i for n in walk(self._loop) if isinstance(n, Load) for i in n.index]
-        for e in (e for i in indices for e in self._parts(i)):
-            for limit, clamped in (e.args, e.args[::-1]):
-                x = self._without_clamps(clamped)
-                if self._is_fixed(limit) and not self._is_fixed(x):
-                    known, call = (
-                        Call("le", (limit, y) if e.op == "max" else (y, limit), "bool")
-                        for y in (x, clamped)
-                    )
-                    if (test := self._test(known, True)) is not None:
-                        tests[known] = test
-                        tests.setdefault(call, replace(test, call=call, exact=False))
-        return [t for t in tests.values() if self._is_invariant(t.bound)]
+        tests, nested = dict[Call, PositionTest](), list[PositionTest]()
+        for e in self._extrema_of_subscripts():
+            conditions = self._no_op_conditions(e)
+            found = self._invariant_tests(dict.fromkeys(conditions, True))
+            tests |= {t.call: t for t in found}
+            if len(conditions) > 1 and len(found) == len(conditions):
+                a, b = e.args
+                limit, clamped = (a, b) if self._is_fixed(a) else (b, a)
+                call = _no_op_condition(e.op, clamped, limit)
+                nested.append(replace(found[0], call=call, exact=False, needs_others=True))
+        return [*tests.values(), *nested]
 
-    def _parts(self, e: Expr) -> Iterator[Call]:
-        """The extrema in `e`, and in the values of the names that it reads."""
-        for n in walk(e):
-            if isinstance(n, Call) and n.op in ("min", "max") and n.dtype == INDEX:
-                yield n
-            if isinstance(n, Var) and n.name in self._values:
-                yield from self._parts(self._values[n.name])
+    def _extrema_of_subscripts(self) -> Iterator[Call]:
+        """The extrema in the subscripts of loads, and in the values of names that these read."""
+        left = [i for n in walk(self._loop) if isinstance(n, Load) for i in n.index]
+        seen = set[str]()
+        while left:
+            for n in walk(left.pop()):
+                if isinstance(n, Call) and n.op in ("min", "max") and n.dtype == INDEX:
+                    yield n
+                elif isinstance(n, Var) and n.name in self._values and n.name not in seen:
+                    seen.add(n.name)
+                    left.append(self._values[n.name])
 
-    def _without_clamps(self, e: Expr) -> Expr:
-        """The expression that `e` clamps to invariants."""
+    def _no_op_conditions(self, e: Expr) -> list[Call]:
+        """The conditions under which the extremum `e` and those in its operand, directly or by a
+        name, are no-ops: `e` then is the innermost operand. Empty if `e` is no clamp.
+        """
+        limits = list[tuple[str, Expr]]()
         while True:
-            match e:
-                case Var(name) if name in self._values:
-                    e = self._values[name]
-                case Call("min" | "max", (a, b)) if self._is_fixed(a) != self._is_fixed(b):
-                    e = b if self._is_fixed(a) else a
+            value = self._values.get(e.name) if isinstance(e, Var) else None
+            match value if isinstance(value, Call) and value.op in ("min", "max") else e:
+                case Call("min" | "max" as op, (a, b)) if self._is_fixed(a) != self._is_fixed(b):
+                    limit, e = (a, b) if self._is_fixed(a) else (b, a)
+                    limits.append((op, limit))
                 case _:
-                    return e
+                    return [_no_op_condition(op, e, limit) for op, limit in limits]
 
     def _is_fixed(self, e: Expr) -> bool:
         """Whether `e` reads no name that changes in the loop."""
@@ -395,6 +399,11 @@ def _is_constant(loop: LoopLike) -> bool:
     if not isinstance(loop, Loop) or not isinstance(loop.range, Interval):
         return False
     return constant_trip_count(loop.range) is not None
+
+
+def _no_op_condition(op: str, x: Expr, limit: Expr) -> Call:
+    """When the clamp ``min(x, limit)``, or that by ``max``, is `x`."""
+    return Call("le", (x, limit) if op == "min" else (limit, x), "bool")
 
 
 def _code_size(*code: Node) -> int:

@@ -127,10 +127,10 @@ class _Partitioner:
             bindings, n = named
             out += bindings
         tests = [t for t in position_tests(n, self._kernel) if t.exact or not exact]
-        constant_tests = {t.call: t.then for t in tests if _is_constant_in(t, n)}
-        splitting_tests = [t for t in tests if t.call not in constant_tests]
+        constant_tests = [t for t in tests if _is_constant_in(t, n)]
+        splitting_tests = [t for t in tests if t not in constant_tests]
         if not splitting_tests:
-            kept = self._inside(_with_outcomes(n, constant_tests), exact=exact)
+            kept = self._inside(_with_outcomes(n, _interior_outcomes(tests)), exact=exact)
             return (*out, kept) if out else kept
         if 3 * sum(1 for _ in walk(n)) > MAX_COPIED_NODES or not isinstance(n.range, Interval):
             return (*out, n) if out else n
@@ -138,9 +138,9 @@ class _Partitioner:
         ends = [*(piece.start for piece in pieces[1:]), n.range.hi]
         inits = [a.init for a in n.accs]
         for piece, end in zip(pieces, ends, strict=True):
-            loop = self._inside(
-                _with_outcomes(n, constant_tests | piece.outcomes), exact=exact or piece.is_outside
-            )
+            known = (t for t in constant_tests if not (t.needs_others and piece.is_outside))
+            outcomes = _interior_outcomes([*known]) | piece.outcomes
+            loop = self._inside(_with_outcomes(n, outcomes), exact=exact or piece.is_outside)
             if end is not n.range.hi:
                 loop = self._fresh.copy(loop)
             accs = tuple(replace(a, init=e) for a, e in zip(loop.accs, inits, strict=True))

@@ -148,6 +148,24 @@ def clamped_to_the_ends(x, last, out):
         out[i] += x[min(last, max(len(out) - 1 - i, 0))] * x[max(0, min(2 * i, last))]
 
 
+@program(
+    sizes=FEW,
+    f64=lambda n, rng: (whole(n + 9, rng)[:n], 4, np.zeros(n)),
+    low=lambda n, rng: (whole(n + 9, rng)[:n], -2, np.zeros(n)),
+    far=lambda n, rng: (whole(n + 9, rng)[:n], n + 3, np.zeros(n)),
+)
+def clamped_to_limits_that_cross(x, low, out):
+    """The upper limit holds where the lower one is above it; behind `x` there are other items."""
+    n = len(x)
+    for i in range(n):
+        out[i] = x[min(max(i, 3), n - 1)] + 2 * x[min(max(i, 5), n - 1)]
+    for i in range(n):
+        left, right = max(i - 1, low), max(i + 1, low + 1)
+        out[i] += x[min(left, n - 1)] + 3 * x[min(right, n - 1)]
+    for i in range(n):
+        out[i] -= x[max(min(i + 1, n - 1), 0)] * x[max(min(i, n - 1 - abs(low)), 0)]
+
+
 @program(sizes=FEW, f64=lambda n, rng: (whole(n, rng),))
 def smoothed_in_place(x):
     """The element before has been changed, the one behind has not."""

@@ -101,6 +101,7 @@ RECURSIONS = {
     "attribute": ("return 1 if n < 1 else n.real + f(n - 1)", False),
     "printed": ("print(end='')\n    return 1 if n < 1 else f(n - 1)", False),
     "global": ("return 1 if n < 1 else f(n - other)", False),
+    "shadowed": ("return 1 if n < 1 else abs(n) + f(n - 1)", False),
     "inverted": ("return 1 if n < 1 else f(n - 1) + ~(n > 1)", False),
     "itself": ("return f if n < 1 else f(n - 1)", False),
     "in_a_list": ("return [n, f] if n < 1 else f(n - 1)", False),
@@ -117,7 +118,7 @@ def test_recursions_that_look_up_no_name(name: str, monkeypatch: pytest.MonkeyPa
     text = f"def f(n):\n    {body}\n"
     monkeypatch.setitem(linecache.cache, f"<{name}>", (
         len(text), None, text.splitlines(keepends=True), f"<{name}>"))
-    namespace: dict[str, Any] = {"__name__": __name__, "other": 1}
+    namespace: dict[str, Any] = {"__name__": __name__, "other": 1, "abs": lambda v: -v}
     exec(compile(text, f"<{name}>", "exec"), namespace)
     original = namespace["f"]
     expected = original(5)
