@@ -159,13 +159,15 @@ HOT static void count_call(const cache_row *row)
     ++row->counters[0];
 }
 
-/* The result of the row's target, NULL with an exception. The time of a call that does not raise goes to `shortest`, if it is. */
-static object *call_target(object *self, const cache_row *row, const arguments *call)
+/* The result of a call that the row serves, or `miss` if it is NULL; NULL with an exception. The time of a call that does not raise
+ * goes to `shortest`, if it is. */
+HOT static object *call_row(object *self, const cache_row *row, object *const *args, intptr_t count, object *names)
 {
-    if (!row->shortest) return forward(row->target, call->args, call->count, call->names);
+    const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
+    if (!row || !row->shortest) return forward(row ? row->target : c->miss, args, count, names);
     capi.hold(self);                                    /* with the row: the call may replace this cache */
     int64_t start = nanoseconds();
-    object *answer = forward(row->target, call->args, call->count, call->names);
+    object *answer = forward(row->target, args, count, names);
     int64_t taken = nanoseconds() - start;
     if (answer && taken < *row->shortest) *row->shortest = taken;
     capi.drop(self);
@@ -181,6 +183,23 @@ static object *rest_of(const arguments *call, int64_t first)
     return rest;
 }
 
+/* The first row that fits the arguments of a call, which then counts as served; NULL if the call must go to `miss`. A function of its
+ * own, so that its frame is gone from the stack when the call goes on: recursions come through here at each level. */
+HOT __attribute__((noinline)) static const cache_row *row_of_call(
+    const inline_cache *c, object *const *args, intptr_t count, object *names
+)
+{
+    const arguments call = {args, count, names};
+    const parameter_list *p = &c->parameters;
+    object *given[MAX_GIVEN], *rest = 0;
+    int bound = bind_arguments(p, &call, given);
+    if (bound && p->takes_rest && !(bound = (rest = given[p->count] = rest_of(&call, p->positional)) != 0)) capi.forget();
+    const cache_row *row = bound ? row_for(c, given) : 0;
+    if (rest) capi.drop(rest);
+    if (row) count_call(row);
+    return row;
+}
+
 /* The builtin: forwards the call to the target of the first row that fits it (`fits_row`). For a function with two rows:
  *
  *     f(x)      x: float64, 1000 elements    row 1: float64, from size 64 on       →    the compiled variant
@@ -191,17 +210,8 @@ static object *rest_of(const arguments *call, int64_t first)
  * keyword, and if the row has served as many calls as it may (`counters`), so that the dispatcher decides again. */
 HOT object *tp_inline_cache(object *self, object *const *args, intptr_t count, object *names)
 {
-    const arguments call = {args, count, names};
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
-    const parameter_list *p = &c->parameters;
-    object *given[MAX_GIVEN], *rest = 0;
-    int bound = bind_arguments(p, &call, given);
-    if (bound && p->takes_rest && !(bound = (rest = given[p->count] = rest_of(&call, p->positional)) != 0)) capi.forget();
-    const cache_row *row = bound ? row_for(c, given) : 0;
-    if (rest) capi.drop(rest);
-    if (!row) return forward(c->miss, args, count, names);
-    count_call(row);
-    return call_target(self, row, &call);
+    return call_row(self, row_of_call(c, args, count, names), args, count, names);
 }
 
 /* The test (METH_FASTCALL): whether the first row that fits the arguments has the target `original`; then the call counts as served,
@@ -230,7 +240,10 @@ method tp_get = {"__get__", bind_method, 0x0080, 0};
 enum { SPEC_OFFSET = sizeof(object) + sizeof(void *) };
 
 /* The vectorcall function of fused functions: calls the builtin that is attached to the object `callable`, or ``__call__`` of its class
- * where none is. The bit of `count` that lets the callee overwrite the word before the arguments is not used. */
+ * where none is. The bit of `count` that lets the callee overwrite the word before the arguments is not used.
+ *
+ * Where a row of an inline cache sends the call to a Python function, it jumps there, since that holds itself while it runs: each
+ * level of a recursion that stays Python's then has no frame of ours on the stack. */
 HOT object *tp_vectorcall(object *callable, object *const *args, uintptr_t count, object *names)
 {
     object *self = *(object **)((char *)callable + SPEC_OFFSET), *answer;
@@ -241,8 +254,15 @@ HOT object *tp_vectorcall(object *callable, object *const *args, uintptr_t count
         return capi.drop(self), answer;
     }
     const definition *builtin = (const definition *)((const ndarray *)self)->data;
+    int is_cache = builtin->call == (void *)tp_inline_cache;
     self->references++;                                 /* the call may attach another one */
-    answer = ((object *(*)(object *, object *const *, intptr_t, object *))builtin->call)(self, args, (intptr_t)count, names);
+    const cache_row *row = is_cache ? row_of_call((const inline_cache *)builtin, args, (intptr_t)count, names) : 0;
+    if (row && !row->shortest && (object *)row->target->type == capi.function && (uint32_t)self->references > 1) {
+        self->references--;
+        return forward(row->target, args, (intptr_t)count, names);
+    }
+    if (is_cache) answer = call_row(self, row, args, (intptr_t)count, names);
+    else answer = ((object *(*)(object *, object *const *, intptr_t, object *))builtin->call)(self, args, (intptr_t)count, names);
     if ((uint32_t)self->references == 1) capi.drop(self);
     else self->references--;
     return answer;

@@ -127,10 +127,11 @@ int pthread_attr_getstack(const thread_attributes *, void **, uintptr_t *);
 enum { STACK_MARGIN = 256 * 1024 };                     /* bytes of the stack that are left for what does not come here */
 
 /* The stack of this thread: its lowest address, and the one down to which `forward` calls. */
-static __thread char *stack_end, *stack_floor;
+typedef struct { char *end, *floor; } stack_bounds;
+static __thread stack_bounds stack_of_thread;
 
 /* Finds the stack of this thread. */
-static void find_stack(void)
+static void find_stack(stack_bounds *out)
 {
     thread_attributes attributes;
     uintptr_t size = 0;
@@ -139,28 +140,27 @@ static void find_stack(void)
         pthread_attr_getstack(&attributes, &end, &size);
         pthread_attr_destroy(&attributes);
     }
-    stack_end = end;
-    stack_floor = stack_end + (size / 4 < STACK_MARGIN ? size / 4 : STACK_MARGIN) + !end;
+    out->end = end;
+    out->floor = out->end + (size / 4 < STACK_MARGIN ? size / 4 : STACK_MARGIN) + !end;
 }
 
 /* Whether hardly any stack is left. Python 3.11 counts calls alone: those of Python functions by one another need no stack there, so
  * its limit may be higher than the stack allows for calls through C. */
 HOT static int is_stack_short(void)
 {
-    char *here = __builtin_frame_address(0);
-    if (!stack_floor) find_stack();
-    return stack_end < here && here < stack_floor;      /* not on a stack that another library has made */
+    char here;
+    stack_bounds *stack = &stack_of_thread;
+    __asm__("" : "+r"(stack));                          /* else gcc asks for the address of the thread's variables twice */
+    if (!stack->floor) find_stack(stack);
+    return stack->end < &here && &here < stack->floor;  /* not on a stack that another library has made */
 }
 #else
 static int is_stack_short(void) { return 0; }
 #endif
 
-/* The result of a call of `function` with the arguments of a builtin with keywords (METH_FASTCALL): `count` positional ones, then
- * those with the `names`, a tuple or NULL. NULL with an exception; RecursionError if hardly any stack is left. */
-HOT static object *forward(object *function, object *const *args, intptr_t count, object *names)
+/* `forward` in Python 3.10. */
+static object *forward_in_tuple(object *function, object *const *args, intptr_t count, object *names)
 {
-    if (is_stack_short()) return capi.raise(capi.recursion, "maximum recursion depth exceeded"), (object *)0;
-    if (capi.forward) return capi.forward(function, args, (uintptr_t)count, names);
     object *positional = capi.tuple(count), *named = names ? capi.new_dict() : 0, *answer = 0;
     int64_t further = names ? capi.length(names) : 0, k = 0;
     if (positional && (named || !names)) {
@@ -171,6 +171,15 @@ HOT static object *forward(object *function, object *const *args, intptr_t count
     if (positional) capi.drop(positional);
     if (named) capi.drop(named);
     return answer;
+}
+
+/* The result of a call of `function` with the arguments of a builtin with keywords (METH_FASTCALL): `count` positional ones, then
+ * those with the `names`, a tuple or NULL. NULL with an exception; RecursionError if hardly any stack is left. */
+HOT static object *forward(object *function, object *const *args, intptr_t count, object *names)
+{
+    if (is_stack_short()) return capi.raise(capi.recursion, "maximum recursion depth exceeded"), (object *)0;
+    if (capi.forward) return capi.forward(function, args, (uintptr_t)count, names);
+    return forward_in_tuple(function, args, count, names);
 }
 
 /* Whether Python must do what has failed: there is no exception, or one that is forgotten, since Python will raise it again, or
