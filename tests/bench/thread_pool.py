@@ -1,9 +1,11 @@
 """Times regions of the thread pool against serial calls, with spinning and sleeping workers.
 
-    python -m tests.bench.thread_pool [--busy] [--rounds 5] [--simulate]
+    python -m tests.bench.thread_pool [--busy] [--openmp] [--rounds 5] [--simulate]
 
 A line for each amount of work: the serial time of a call, and the speed-up by the pool, back to
 back and with pauses after which the workers sleep. ``--busy``: another process keeps a core busy.
+``--openmp``: the speed-ups of the same loop by the C compiler's OpenMP, too (its workers spin for
+milliseconds after a region, unless ``OMP_WAIT_POLICY=passive`` is set).
 Medians of calls, both kinds in turn; the median round counts. ``--simulate`` shows instead what the
 rules of the pool give on 2 to 64 CPUs, from assumed costs of waking and claiming.
 """
@@ -21,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from pool_harness import times
+from pool_harness import openmp_times, times
 
 LENGTHS = (100, 300, 600, 1_000, 2_000, 4_000, 8_000, 16_000, 64_000, 512_000)
 IDLE = 500
@@ -35,15 +37,20 @@ def cpu_name() -> str:
     return f"{names[0] if names else os.uname().machine}, {len(os.sched_getaffinity(0))} CPUs"
 
 
-def medians(length: int, idle: int, rounds: int) -> tuple[float, float]:
-    """The time of a serial and of a pooled call, in microseconds, and of these the best ratio."""
-    calls = max(20, min(400, int(4e7 / (length * 20 + idle * 1000))))
-    found: list[tuple[float, float]] = []
+def medians(length: int, idle: int, rounds: int, *, openmp: bool) -> tuple[float, float, float]:
+    """The time of a serial call in microseconds; those of a call by the pool, and by OpenMP (NaN
+    without ``openmp``). Of the rounds, the one with the median speed-up by the pool.
+    """
+    # long enough that a pause of the pool after a stall of the machine (`DEBT`) is a small part
+    calls = max(20, min(4000, int(1e8 / (length * 20 + idle * 1000))))
+    threads = len(os.sched_getaffinity(0))
+    found: list[tuple[float, float, float]] = []
     for _ in range(rounds):
         serial = float(np.median(times(length, calls, idle, is_connected=False)))
         pooled = float(np.median(times(length, calls, idle, is_connected=True)))
-        found.append((serial / 1000, pooled / 1000))
-    ratios = [a / b for a, b in found]
+        theirs = float(np.median(openmp_times(length, calls, idle, threads))) if openmp else np.nan
+        found.append((serial / 1000, pooled / 1000, theirs / 1000))
+    ratios = [serial / pooled for serial, pooled, _ in found]
     return found[int(np.argsort(ratios)[len(ratios) // 2])]
 
 
@@ -109,6 +116,7 @@ def simulate() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.thread_pool", description=__doc__)
     parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--openmp", action="store_true")
     parser.add_argument("--simulate", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(argv)
@@ -116,16 +124,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         simulate()
         return
     print(cpu_name(), *(("one core kept busy",) if options.busy else ()), sep=", ")
-    print(f"{'serial µs':>10}{'back to back':>14}{'after a pause':>15}{'caller +µs':>12}")
+    head = f"{'serial µs':>10}{'back to back':>14}{'after a pause':>15}{'caller +µs':>12}"
+    print(head + (f"{'OpenMP':>10}{'after a pause':>15}" if options.openmp else ""))
     other = None
     if options.busy:
         other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         for length in LENGTHS:
-            serial, pooled = medians(length, 0, options.rounds)
-            slow, paused = medians(length, IDLE, options.rounds)
+            serial, pooled, theirs = medians(length, 0, options.rounds, openmp=options.openmp)
+            slow, paused, late = medians(length, IDLE, options.rounds, openmp=options.openmp)
             row = f"{serial:10.2f}{serial / pooled:13.2f}×{slow / paused:14.2f}×"
-            print(f"{row}{paused - slow:12.2f}", flush=True)
+            row += f"{paused - slow:12.2f}"
+            further = f"{serial / theirs:9.2f}×{slow / late:14.2f}×" if options.openmp else ""
+            print(row + further, flush=True)
     finally:
         if other:
             other.kill()

@@ -153,6 +153,21 @@ void tp_harness_time(int64_t length, int64_t calls, int64_t idle, double *y, dou
     }
 }
 
+#ifdef _OPENMP
+/* The same by OpenMP: `threads` equal chunks. */
+void tp_harness_time_openmp(int64_t length, int64_t calls, int64_t idle, double *y, double *times, int64_t threads)
+{
+    harness h = {.y = y};
+    for (int64_t k = 0; k < calls; k++) {
+        if (idle) usleep((unsigned)idle);
+        double begin = harness_now();
+#pragma omp parallel for num_threads((int)threads) schedule(static)
+        for (int64_t t = 0; t < threads; t++) spin_run(0, 0, &h, length * t / threads, length * (t + 1) / threads);
+        times[k] = harness_now() - begin;
+    }
+}
+#endif
+
 #ifdef HARNESS_MAIN
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@ from targets.build.build_kernel import build_object
 from targets.c.headers import read_header
 
 __all__ = [
-    "KINDS", "Result", "connect_harness", "harness_program", "pool_of_its_own",
+    "KINDS", "Result", "connect_harness", "harness_program", "openmp_times", "pool_of_its_own",
     "run_region", "times",
 ]
 
@@ -40,11 +40,11 @@ class Result:
 
 
 @cache
-def _harness() -> Any:
-    """The harness, not connected to the pool."""
+def _harness(*flags: str) -> Any:
+    """The harness, not connected to the pool. ``flags``: further ones for the C compiler."""
     headers = [read_header(name) for name in ("abi.h", "parallel.h")]
     text = "".join(["#define _GNU_SOURCE\n#include <time.h>\n", *headers, _TEXT.read_text()])
-    library = ctypes.CDLL(build_object(text, ("-pthread",)))
+    library = ctypes.CDLL(build_object(text, ("-pthread", *flags)))
     library.tp_harness.argtypes = [_POINTER, ctypes.c_double, *[_POINTER] * 4]
     library.tp_harness.restype = ctypes.c_int64
     library.tp_harness_time.argtypes = [*[ctypes.c_int64] * 3, *[_POINTER] * 2]
@@ -91,6 +91,18 @@ def times(length: int, calls: int, idle: int, *, is_connected: bool) -> Any:
     library = connect_harness(to_pool=is_connected)
     y, out = np.zeros(length), np.zeros(calls)
     library.tp_harness_time(length, calls, idle, y.ctypes.data, out.ctypes.data)
+    return out
+
+
+def openmp_times(length: int, calls: int, idle: int, threads: int) -> Any:
+    """As `times`, of the same loop in `threads` chunks by the C compiler's OpenMP.
+
+    Raises BuildError without it.
+    """
+    run = _harness("-fopenmp").tp_harness_time_openmp
+    run.argtypes, run.restype = [*[ctypes.c_int64] * 3, *[_POINTER] * 2, ctypes.c_int64], None
+    y, out = np.zeros(length), np.zeros(calls)
+    run(length, calls, idle, y.ctypes.data, out.ctypes.data, threads)
     return out
 
 
