@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "GeneratorType",
     "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType", "WrappedFunction",
-    "is_packed", "is_weak", "sequence_text", "with_mixed_list",
+    "is_packed", "is_weak", "scalar_class", "sequence_text", "with_mixed_list",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -44,8 +44,8 @@ ELEMENTS = DTYPES | {
 }
 """The dtypes of arrays and scalars that can be arguments."""
 
-_PYTHON = {"i64": "int", "f64": "float", "bool": "bool", "c128": "complex"}
-"""The Python type of a weak scalar of that dtype."""
+_PYTHON: dict[str, type] = {"i64": int, "f64": float, "bool": bool, "c128": complex}
+"""The class of a weak scalar of that dtype."""
 
 
 @record(frozen=True, slots=True)
@@ -84,12 +84,17 @@ class ScalarType:
     """
 
     def __str__(self) -> str:
-        return _PYTHON[self.dtype] if self.weak else self.dtype
+        return _PYTHON[self.dtype].__name__ if self.weak else self.dtype
 
 
 def is_weak(t: ArrayType | ScalarType) -> bool:
     """Whether values of type `t` are Python's numbers, weak in the sense of NEP 50."""
     return isinstance(t, ScalarType) and t.weak
+
+
+def scalar_class(t: ScalarType) -> type:
+    """The class of all values of type `t`: of Python's numbers if it is weak, else of NumPy's."""
+    return _PYTHON[t.dtype] if t.weak else ELEMENTS[t.dtype].numpy.type
 
 
 def is_packed(kinds: Sequence[type]) -> bool:

@@ -56,7 +56,7 @@ from ...call_plan import (
 )
 from ...host_nodes import host_names, host_operand, host_source
 from ...types.typeof import global_type, type_of
-from ...types.value_types import ELEMENTS, ArrayType, ScalarType
+from ...types.value_types import ArrayType, ScalarType, scalar_class
 from .float_errors import (
     QUIET_STATE,
     errors_observable,
@@ -90,9 +90,6 @@ _HELPERS: dict[str, Any] = {
     "type": type,
 }
 """What a `HostHelper` stands for; ``draws`` is added where it is used."""
-
-
-_NUMBER_TYPES = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
 
 
 class _Mismatch(Exception):
@@ -266,19 +263,25 @@ class _WrapperSource:
                 yield f"{b.of} = {host_source(b.read)}"
 
     def _allocations(self) -> Iterator[str]:
-        """Source that allocates arrays, after a check that the scalars in their expressions are
-        numbers: operators of other classes could run code of the user's.
+        """Source that allocates arrays, after a check that the scalars in their expressions have
+        the types of the kernel's. Operators of other classes could run code of the user's, or wrap
+        around with a warning of NumPy's, as ``n * 2`` of an int8. The kernel's entry would see the
+        other type only afterwards.
         """
         allocated = [b for b in self.bindings if isinstance(b, Allocated)]
         read_names = {name for b in allocated for name in host_names(b.expr)}
         scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | ObjectMember))
-        scalar_names = [
-            b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in read_names
-        ]
-        if scalar_names:
-            type_name, kinds = self.add_helper("f", type), self.add_helper("t", _NUMBER_TYPES)
-            are_numbers = " and ".join(f"{type_name}({name}) in {kinds}" for name in scalar_names)
-            yield f"if not ({are_numbers}):"
+        classes = {
+            b.name: scalar_class(b.type)
+            for b in scalars if isinstance(b.type, ScalarType) and b.name in read_names
+        }
+        if classes:
+            type_name = self.add_helper("f", type)
+            conditions = [
+                f"{type_name}({name}) is {self.add_helper('t', kind)}"
+                for name, kind in classes.items()
+            ]
+            yield f"if not ({' and '.join(conditions)}):"
             yield f"    raise {self.add_helper('e', _Mismatch)}"
         yield from (f"{b.name} = {host_source(b.expr)}" for b in allocated)
 
@@ -341,9 +344,8 @@ class _WrapperSource:
         """
         parts = [b for b in self.bindings if isinstance(b, ComplexPart)]
         for name, ty in dict.fromkeys((b.of.name, b.type) for b in parts):
-            kind = complex if ty.weak else ELEMENTS[ty.dtype].numpy.type
             type_source = f"{self.add_helper('f', type)}({self.object_name(name)})"
-            yield f"if {type_source} is not {self.add_helper('t', kind)}:"
+            yield f"if {type_source} is not {self.add_helper('t', scalar_class(ty))}:"
             yield f"    raise {self.add_helper('e', _Mismatch)}"
         yield from (f"_tpv_{b.name} = {self.object_name(b.of.name)}.{b.part}" for b in parts)
 

@@ -277,6 +277,21 @@ def test_nothing_is_made_for_what_is_no_array(x: Any) -> None:
     assert made == []
 
 
+@pytest.mark.parametrize("n", [np.int8(100), np.int64(2), True, 2.0, "ab"])
+def test_no_length_is_computed_from_a_number_of_another_type(n: Any) -> None:
+    """An int8 times 2 would warn of the overflow, before the kernel's entry sees the type."""
+    def made_in_python(n: Any) -> Any:
+        raise AssertionError
+
+    n_argument = Argument("n", ScalarType("i64", weak=True))
+    fresh = Allocated("out", host("_np.empty(n * 2)"), F64)
+    call = Call(plan(n_argument, fresh), lambda n, out: 0, made_in_python)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert call.call(n) == "cold"
+    assert call.call(100) is None
+
+
 def test_an_array_that_cannot_be_made() -> None:
     call = Call(plan(X, Allocated("out", host("_np.empty(-1)"), F64)), lambda x, out: 0)
     assert call.call(np.ones(1)) == "cold"
