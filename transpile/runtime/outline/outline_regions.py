@@ -43,7 +43,7 @@ from ...analysis.liveness import (
     live_out_of_with_body,
     walk_names_read,
 )
-from ...frontend.ast_names import COMPREHENSIONS, bound_names
+from ...frontend.ast_names import COMPREHENSIONS, bound_names, local_names
 from ...frontend.ast_walk import all_blocks, child_nodes, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, mark_unassigned
 
@@ -186,8 +186,7 @@ class _RegionOutliner:
         ]
         declared = (n.names for n in walk_nodes(tree) if isinstance(n, ast.Global))
         self._visible_elsewhere = frozenset(walk_names_read(*inner_scopes)).union(*declared)
-        arguments = (a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
-        self._local = frozenset(arguments) | bound_names(*tree.body)
+        self._local = frozenset(local_names(tree))  # a region reads a global name itself
         self._loop_depth = 0
         self.regions: list[Region] = []
         self.loops: list[ast.stmt] = []

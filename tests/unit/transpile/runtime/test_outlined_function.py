@@ -447,6 +447,21 @@ def test_generators_see_what_regions_bind(form: str, tmp_path: Path) -> None:
     assert g.stats.compiled, g.stats
 
 
+def test_regions_read_a_declared_global_when_python_does(tmp_path: Path) -> None:
+    """What a region calls may bind the name, too: its value before the region is no parameter."""
+    f = written(tmp_path, (
+        "G = 1.0\n"
+        "def bump():\n    global G\n    G += 1\n"
+        "def f(x):\n    global G\n    G = x[0]\n    s = t = 0.0\n"
+        "    for v in x:\n        bump()\n        s += v * G\n"
+        "    print(end='')\n"
+        "    for v in x:\n        t += v * G\n    return s, t\n")).f
+    g = fuse(f, on_reject="silent")
+    for k in range(2):
+        assert_same(outcome(g, (X + k,)), outcome(f, (X + k,)), "two loops")
+    assert g.stats.compiled, g.stats
+
+
 def test_errors_have_no_context_of_ours(tmp_path: Path) -> None:
     f = written(tmp_path, (
         "def f(x, mode, p):\n    for i in range(len(x)):\n        x[i] += 1\n"
