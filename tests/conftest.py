@@ -239,8 +239,8 @@ def _state_of_the_process() -> dict[str, Any]:
         "working directory": os.getcwd(),
         "floating-point errors": np.geterr(),
         "handlers of signals": {
-            number: signal.getsignal(number)
-            for number in (signal.SIGINT, signal.SIGALRM, signal.SIGTERM, signal.SIGUSR1)
+            name: signal.getsignal(getattr(signal, name))
+            for name in ("SIGINT", "SIGALRM", "SIGTERM", "SIGUSR1") if hasattr(signal, name)
         },
         "size of stacks": threading.stack_size(),
     }

@@ -7,6 +7,7 @@ what can be asked of the pool, and told to it, once it is open.
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +35,8 @@ __all__ = [
     "wait_until_ready", "why_no_pool",
 ]
 
-FLAGS = ("-pthread",)
+FLAGS = ("-lapi-ms-win-core-synch-l1-2-0",) if sys.platform == "win32" else ("-pthread",)
+"""Flags of the C compiler: the library of WaitOnAddress on Windows, else of POSIX threads."""
 
 _waiting: list[tuple[weakref.ref[SharedLibrary], int, int]] = []
 """Kernels that are to be connected once there is a pool, with the arguments of `connect`."""

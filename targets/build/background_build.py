@@ -10,9 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from loopir.process.compiler_threads import close_gate, open_gate, threads_in_compiler
 from loopir.process.signal_exceptions import suppress_failures
-
-from .compiler_threads import close_gate, open_gate, threads_in_compiler
 
 __all__ = ["BackgroundBuild", "wait_for_builds"]
 

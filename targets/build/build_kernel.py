@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from loopir.process.digests import hexdigest
 from loopir.process.signal_exceptions import failures
 
-from ..isa.cpu_features import features
+from ..isa.cpu_features import features, machine
 from .build_errors import wrong_target
 from .c_compiler import (
     BuildError,
@@ -164,7 +164,7 @@ def _flags_and_key(source: str, cflags: tuple[str, ...]) -> tuple[tuple[str, ...
     linked = ("-shared", "-lm", *(() if own else LINK_FLAGS))
     flags = (*FLAGS, *effort_for(source, own).flags, *cflags, *own, *linked)
     cpu = sorted(features())  # flags may say "for this CPU", and machines may share a cache
-    return flags, _digest(str(ABI), sys.platform, os.uname().machine, *cpu, *flags, source)
+    return flags, _digest(str(ABI), sys.platform, machine(), *cpu, *flags, source)
 
 
 def _object_name(key: str, compiler: Compiler) -> str:

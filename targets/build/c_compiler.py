@@ -9,15 +9,16 @@ import atexit
 import functools
 import os
 import shlex
+import sys
 import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from loopir.lazy_dataclass import record
+from loopir.process.compiler_threads import in_compiler
 from loopir.process.signal_exceptions import failures
 
 from ..file_kinds import is_file, real_path
 from .build_errors import BuildError, NoCompiler, is_system_fault, tells_of_fault
-from .compiler_threads import in_compiler
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -36,6 +37,8 @@ TIMEOUT = 120.0
 OUTPUT_BYTES = 1 << 16
 """Bytes of a compiler's output that are kept."""
 
+_ON_WINDOWS = sys.platform == "win32"
+
 
 @record(frozen=True, slots=True)
 class Compiler:
@@ -52,16 +55,12 @@ class Compiler:
 def find_compiler() -> Compiler:
     """The C compiler for this machine: ``$CC`` if it is set, which may have flags (``CC="ccache
     gcc"``), else the first of cc, gcc and clang on ``$PATH``, else that of the ``ziglang`` wheel.
+    On Windows that one comes first, then clang, since GCC has a fault there (`abi.h` refuses it).
     None is run: its identity, which is part of the key of each object, is that of its file.
 
     Raises NoCompiler, which becomes a rejection, so that Python runs the function. A ``$CC`` that
     does not exist is an error, never a reason to take another compiler.
     """
-    if os.name != "posix":
-        raise NoCompiler(
-            f"kernels are not compiled on {os.name}",
-            "use Linux, macOS or WSL, or build a package there: --build --platform win_amd64",
-        )
     return _discover(os.environ.get("CC", "").strip(), os.environ.get("PATH", os.defpath))
 
 
@@ -113,19 +112,23 @@ def _discover(chosen: str, path: str) -> Compiler:
         if program is None:
             raise NoCompiler(f"CC={chosen}: there is no such program", _CC_HELP)
         return _identify_compiler((program, *words[1:]), path)
-    for name in ("cc", "gcc", "clang"):
+    if _ON_WINDOWS and (zig := _zig()):
+        return zig
+    names = ("clang",) if _ON_WINDOWS else ("cc", "gcc", "clang")
+    for name in names:
         if program := _find_program(name, path):
             return _identify_compiler((program,), path)
     if zig := _zig():
         return zig
-    raise NoCompiler(
-        "no C compiler: neither $CC, cc, gcc nor clang, and no ziglang wheel", _HELP
-    )
+    tried = ", ".join(("$CC", *names[:-1]))
+    raise NoCompiler(f"no C compiler: neither {tried} nor clang, and no ziglang wheel", _HELP)
 
 
 def _split_command(command: str) -> list[str]:
     """The words of ``$CC``. Raises NoCompiler if its quotes do not match."""
     try:
+        if _ON_WINDOWS:  # where paths have backslashes
+            return [word.strip('"') for word in shlex.split(command, posix=False)]
         return shlex.split(command)
     except failures(ValueError) as error:
         raise NoCompiler(f"CC={command}: {error}", _CC_HELP) from None
@@ -146,8 +149,9 @@ def _find_program(name: str, path: str) -> str | None:
     none. As `shutil.which`, but raises OSError where that cannot be told, as for lack of memory:
     the compiler that is found is remembered.
     """
-    for folder in [""] if os.path.dirname(name) else path.split(os.pathsep):
-        program = os.path.join(folder, name)
+    folders = [""] if os.path.dirname(name) else path.split(os.pathsep)
+    endings = ("", ".exe") if _ON_WINDOWS else ("",)
+    for program in (os.path.join(folder, name) + end for folder in folders for end in endings):
         try:
             is_there = is_file(program)
         except failures(OSError) as error:
@@ -173,7 +177,8 @@ def _zig() -> Compiler | None:
     spec = find_spec("ziglang")
     if spec is None or not spec.origin:
         return None
-    program = os.path.join(os.path.dirname(spec.origin), "zig")
+    name = "zig.exe" if _ON_WINDOWS else "zig"
+    program = os.path.join(os.path.dirname(spec.origin), name)
     command = (program, "cc", *_ZIG_FLAGS)  # not by Python, which may look in the current directory
     return Compiler(command, _file_identity(program)) if is_file(program) else None
 
@@ -258,7 +263,8 @@ def _run_process(
             process = _started(command, text_in, pipe[1], folder)
         os.close(pipe.pop())  # what is written ends when the compiler has closed its end
         with in_compiler():
-            output = _read_until(pipe[0], process, deadline)
+            read = _read_in_thread if _ON_WINDOWS else _read_until
+            output = read(pipe[0], process, deadline)
             process.wait(max(0.0, deadline - time.monotonic()))
     except BaseException as error:
         if process is not None:
@@ -317,7 +323,8 @@ def _started(
     try:
         Popen.__init__(
             process, command, stdin=text_in, stdout=output, stderr=STDOUT,
-            env=os.environ | {"LC_ALL": "C", "TMPDIR": folder}, start_new_session=True,
+            env=os.environ | {"LC_ALL": "C"} | dict.fromkeys(_TEMPORARY, folder),
+            start_new_session=True,
         )
     except BaseException:
         _running.pop(process, None)
@@ -327,17 +334,33 @@ def _started(
     return process
 
 
+_TEMPORARY = ("TMP", "TEMP") if _ON_WINDOWS else ("TMPDIR",)
+"""The variables that name the directory for temporary files."""
+
+
 def _end(process: Popen[bytes]) -> None:
     """Kill a compiler and its children, if it runs, and wait for it."""
-    import signal
-
     if process.returncode is not None:
         return
     try:
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill_group(process.pid)
     except failures(ProcessLookupError, PermissionError):  # it leads no group yet, or has ended
         process.kill()
     process.wait()
+
+
+def _kill_group(process: int) -> None:
+    """Kill the process with that id, which leads a group, and its children. Raises OSError."""
+    if sys.platform == "win32":
+        from subprocess import DEVNULL, run
+
+        done = run(("taskkill", "/F", "/T", "/PID", str(process)), stdout=DEVNULL, stderr=DEVNULL)
+        if done.returncode:
+            raise ProcessLookupError
+    else:
+        import signal
+
+        os.killpg(process, signal.SIGKILL)
 
 
 def _read_until(handle: int, process: Popen[bytes], deadline: float) -> bytes:
@@ -363,6 +386,27 @@ def _read_until(handle: int, process: Popen[bytes], deadline: float) -> bytes:
             return kept
         else:
             has_ended = process.poll() is not None
+
+
+def _read_in_thread(handle: int, process: Popen[bytes], deadline: float) -> bytes:
+    """As `_read_until`, on Windows, where there is no waiting for a pipe with a time limit: another
+    thread waits for it. Once `process` is killed, that thread comes to the end of the pipe, too.
+    """
+    import threading
+
+    kept: list[bytes] = []
+
+    def read() -> None:
+        while part := os.read(handle, 1 << 16):
+            if sum(map(len, kept)) < OUTPUT_BYTES:
+                kept.append(part)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(max(0.0, deadline - time.monotonic()))
+    if thread.is_alive():
+        raise _TimedOut
+    return b"".join(kept)[:OUTPUT_BYTES]
 
 
 _LOOK_INTERVAL = 0.25

@@ -70,6 +70,10 @@ _GCC_ONLY = frozenset(
 """Flags that Clang refuses, ignores, or does without."""
 
 
+_NOT_FOR_DLLS = frozenset({"-fPIC", "-fvisibility=protected", "-lm"})
+"""All code of a DLL can be moved, and the C library has the functions of mathematics."""
+
+
 def effort_for(source: str, user_flags: Collection[str] = ()) -> Effort:
     """How much the C compiler optimises the translation unit `source`: the first row of `EFFORTS`
     that admits its length in characters, which stands for the size of the kernel (see the module's
@@ -83,8 +87,11 @@ def effort_for(source: str, user_flags: Collection[str] = ()) -> Effort:
 
 def accepted_flags(compiler: Compiler, flags: tuple[str, ...]) -> tuple[str, ...]:
     """`flags` without those that only GCC knows, if `compiler` is Clang, or Zig, which contains it;
-    without `LINK_FLAGS` where ``$CC`` has flags of its own, which may need other libraries.
+    without `LINK_FLAGS` where ``$CC`` has flags of its own, which may need other libraries; and
+    without those that DLLs have no use for, on Windows.
     """
+    if sys.platform == "win32":
+        flags = tuple(flag for flag in flags if flag not in _NOT_FOR_DLLS)
     if any(word.startswith("-") for word in compiler.command):
         flags = tuple(flag for flag in flags if flag not in LINK_FLAGS)
     identity = f"{compiler.name} {compiler.version}"

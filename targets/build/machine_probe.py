@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from dataclasses import fields
 from typing import Any
 
@@ -51,7 +52,7 @@ def measured_rates(target: Target) -> Rates:
     Raises NoCompiler and BuildError.
     """
     source = probe_source(target)
-    machine = machine_record(), os.uname().release, target.full_name, target.caches
+    machine = machine_record(), platform.release(), target.full_name, target.caches
     key = hexdigest(repr((*machine, source, BUDGET, BUFFER)).encode())
     if (kept := _decoded(read_cached(key, PROBE_SUFFIX))) is not None:
         return kept

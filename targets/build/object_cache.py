@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from loopir.process.signal_exceptions import failures, suppress_failures
 
 from .build_errors import BuildError, is_system_fault
 from .object_file_check import fault_of_object
-from .trusted_files import make_folder, open_file, open_folder, read_file, write_file
+from .trusted_files import Folder, make_folder, open_folder, read_file
 
 __all__ = [
     "OBJECT_SUFFIX", "PROBE_SUFFIX", "RECIPE_SUFFIX", "CacheInfo",
@@ -78,6 +79,7 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> str:
 
         $TRANSPILE_CACHE/kernels
         $XDG_CACHE_HOME/transpile/kernels        if it is an absolute path, as its standard demands
+        %LOCALAPPDATA%\\transpile\\kernels        on Windows
         ~/.cache/transpile/kernels
 
     Without a home directory, a path that cannot be written: nothing is cached. The folder need not
@@ -86,6 +88,8 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> str:
     if chosen := environ.get("TRANSPILE_CACHE"):
         return os.path.join(_absolute(chosen), _OWN_FOLDER)
     base = environ.get("XDG_CACHE_HOME", "")
+    if sys.platform == "win32" and not os.path.isabs(base):
+        base = environ.get("LOCALAPPDATA", "")
     if not os.path.isabs(base):  # as its specification says
         base = os.path.join(os.path.expanduser("~"), ".cache")
         if not os.path.isabs(base):  # no home directory: an unwritable path
@@ -107,7 +111,7 @@ def cache_info() -> CacheInfo:
     """The usage of the disk cache."""
     path = cache_dir()
     files: list[tuple[float, int, str]] = []
-    with suppress_failures(OSError), _opened(path) as folder:
+    with suppress_failures(OSError), open_folder(path) as folder:
         files = _own_files(folder)
     objects = sum(name.endswith(OBJECT_SUFFIX) for _, _, name in files)
     return CacheInfo(path, objects, sum(size for _, size, _ in files), CACHE_BYTES)
@@ -118,40 +122,30 @@ def cache_clear() -> int:
     Loaded objects stay loaded.
     """
     removed: list[str] = []
-    with suppress_failures(OSError), _opened(cache_dir()) as folder:
+    with suppress_failures(OSError), open_folder(cache_dir()) as folder:
         removed = [name for _, _, name in _own_files(folder) if _remove(folder, name)]
         _remove(folder, _TRIM_STAMP)
     return sum(not name.endswith((RECIPE_SUFFIX, PROBE_SUFFIX)) for name in removed)
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[int]:
-    """A descriptor of a directory that can be trusted. Raises OSError, and Untrusted."""
-    folder = open_folder(path)
-    try:
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def _own_files(folder: int) -> list[tuple[float, int, str]]:
+def _own_files(folder: Folder) -> list[tuple[float, int, str]]:
     """(time of last use, size, name) of each file whose name has our pattern (`_OWN_NAME`),
     objects, recipes and aborted writes, the least recently used one first.
     """
     files = []
-    for name in os.listdir(folder):
+    for name in folder.names():
         if _OWN_NAME.fullmatch(name):
             with suppress_failures(OSError):
-                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                status = folder.status(name)
                 if stat.S_ISREG(status.st_mode):
                     files.append((status.st_mtime, status.st_size, name))
     return sorted(files)
 
 
-def _remove(folder: int, name: str) -> bool:
-    """Delete the file `name` in the directory that `folder` describes; returns whether it did."""
+def _remove(folder: Folder, name: str) -> bool:
+    """Delete the file `name` in `folder`; returns whether it did."""
     with suppress_failures(OSError):
-        os.unlink(name, dir_fd=folder)
+        folder.remove(name)
         return True
     return False
 
@@ -160,11 +154,11 @@ def discard(path: str) -> None:
     """Remove a cached file that has turned out to be unusable, so that it is made again."""
     name = os.path.basename(path)
     if _OWN_NAME.fullmatch(name):
-        with suppress_failures(OSError), _opened(os.path.dirname(path)) as folder:
+        with suppress_failures(OSError), open_folder(os.path.dirname(path)) as folder:
             _remove(folder, name)
 
 
-def _trim(folder: int, keep: str) -> None:
+def _trim(folder: Folder, keep: str) -> None:
     """If the cache is larger than `CACHE_BYTES`, remove the least recently used files, until it has
     three quarters of that; not the file `keep`, which was just written.
 
@@ -173,12 +167,11 @@ def _trim(folder: int, keep: str) -> None:
     after each write (`publish`).
     """
     with suppress_failures(OSError):
-        looked = os.stat(_TRIM_STAMP, dir_fd=folder, follow_symlinks=False)
-        if 0 <= time.time() - looked.st_mtime < TRIM_INTERVAL:
+        if 0 <= time.time() - folder.status(_TRIM_STAMP).st_mtime < TRIM_INTERVAL:
             return
     _remove(folder, _TRIM_STAMP)
     with suppress_failures(OSError):
-        write_file(folder, _TRIM_STAMP, b"")
+        folder.write_file(_TRIM_STAMP, b"")
     objects = _own_files(folder)
     total = sum(size for _, size, _ in objects)
     if total <= CACHE_BYTES:
@@ -203,7 +196,7 @@ def find_cached_prefix(start: str, suffix: str = OBJECT_SUFFIX) -> str | None:
     """The path of an intact cached file whose name starts with `start`, or None."""
     for path in _cache_folders():
         names: list[str] = []
-        with suppress_failures(OSError), _opened(path) as folder:
+        with suppress_failures(OSError), open_folder(path) as folder:
             names = [name for _, _, name in _own_files(folder)]
         for name in names:
             if name.startswith(start) and name.endswith(suffix):
@@ -236,7 +229,7 @@ def _intact_body(path: str) -> bytes | None:
     try:
         with opened_file(path) as (handle, body):
             with suppress_failures(OSError):
-                os.utime(handle)
+                os.utime(handle if os.utime in os.supports_fd else path)
             return body
     except failures(FileNotFoundError):
         return None
@@ -254,7 +247,7 @@ def _intact_body(path: str) -> bytes | None:
 def _fault_of_folder(path: str) -> str | None:
     """Why the directory at `path` cannot be opened or trusted; None if it can."""
     try:
-        with _opened(path):
+        with open_folder(path):
             return None
     except failures(OSError) as error:
         return _reason(error)
@@ -277,8 +270,8 @@ def opened_file(path: str) -> Iterator[tuple[int, bytes]]:
     cannot be read, Untrusted if others can write it, BuildError if it is damaged.
     """
     name = os.path.basename(path)
-    with _opened(os.path.dirname(path)) as folder:
-        handle = open_file(folder, name)
+    with open_folder(os.path.dirname(path)) as folder:
+        handle = folder.open_file(name)
         try:
             data = read_file(handle)
             body, magic, checksum = data[:-_TRAILER], data[-_TRAILER:-32], data[-32:]
@@ -307,12 +300,9 @@ def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
         return publish_privately(body, os.urandom(8).hex() + suffix)
     path, file = cache_dir(), name + suffix
     try:
-        folder = make_folder(path)
-        try:
+        with make_folder(path) as folder:
             _write_atomically(body, folder, file)
             _trim(folder, keep=file)
-        finally:
-            os.close(folder)
     except failures(OSError) as error:
         if is_system_fault(error):
             raise BuildError(f"{path} cannot be written: {error}", is_fault=True) from error
@@ -326,7 +316,7 @@ def publish_privately(body: bytes, file: str) -> str:
     """
     try:
         path = _private_dir()
-        with _opened(path) as folder:
+        with open_folder(path) as folder:
             _write_atomically(body, folder, file)
     except failures(OSError) as error:
         raise BuildError(f"there is no room for the object: {error}", is_fault=True) from error
@@ -353,12 +343,12 @@ def _note_unusable(path: str, reason: str) -> None:
     _log.warning("transpile: the cached file %s is not used: %s", path, reason)
 
 
-def _write_atomically(body: bytes, folder: int, name: str) -> None:
+def _write_atomically(body: bytes, folder: Folder, name: str) -> None:
     """Create the file `name` in `folder` under a temporary name, then rename it. Raises OSError."""
     temporary = f".{os.urandom(8).hex()}.tmp"
-    write_file(folder, temporary, body + _MAGIC + _checksum(body, name))
+    folder.write_file(temporary, body + _MAGIC + _checksum(body, name))
     try:
-        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        folder.rename(temporary, name)
     except BaseException:
         _remove(folder, temporary)
         raise

@@ -20,7 +20,7 @@ from typing import Any
 
 from loopir.process.signal_exceptions import failures, is_from_signal_handler, suppress_failures
 
-from .trusted_files import open_file, open_folder, write_file
+from .trusted_files import open_folder
 
 __all__ = ["make_private_folder", "private_folder", "remove_abandoned", "remove_private_folder"]
 
@@ -54,12 +54,9 @@ def make_private_folder() -> str:
     os.mkdir(path, mode=0o700)
     try:
         _own.add((os.getpid(), path))
-        folder = open_folder(path)
-        try:
-            write_file(folder, _LOCK, b"")
-            handle = open_file(folder, _LOCK)
-        finally:
-            os.close(folder)
+        with open_folder(path) as folder:
+            folder.write_file(_LOCK, b"")
+            handle = folder.open_file(_LOCK)
         _locks[path] = handle
         with suppress_failures(OSError):  # without locks there, nobody else will remove it either
             _lock(handle)
@@ -87,11 +84,18 @@ def _remove(path: str) -> None:
     from shutil import rmtree
 
     told: dict[str, Any] = {"onexc" if sys.version_info >= (3, 12) else "onerror": _pass_over}
+    if os.name == "nt":  # which removes no file that is open
+        _unlock(path)
     rmtree(path, **told)
     with suppress_failures(FileNotFoundError):
         os.lstat(path)  # it is still there if a MemoryError was passed over
         rmtree(path, **told)
     _own.discard((os.getpid(), path))
+    _unlock(path)
+
+
+def _unlock(path: str) -> None:
+    """Give back the lock of a private folder of this process, if it is held."""
     handle = _locks.pop(path, None)
     if handle is not None:
         os.close(handle)
@@ -133,11 +137,16 @@ def private_folder() -> Iterator[str]:
 
 def _lock(handle: int) -> bool:
     """Lock a file for this process and its forks; False if another process holds the lock."""
-    import fcntl
-
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except failures(BlockingIOError):
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except failures(BlockingIOError, PermissionError):  # PermissionError: on Windows
         return False
     return True
 
@@ -163,24 +172,27 @@ def _remove_if_abandoned(path: str) -> bool:
     """Remove a private folder if its process has ended and it is older than `_GRACE`; returns
     whether it was removed. Raises OSError.
     """
-    folder = open_folder(path)
-    try:
-        if time.time() - os.fstat(folder).st_mtime < _GRACE:
+    with open_folder(path) as folder:
+        if time.time() - folder.modified() < _GRACE:
             return False
         try:
-            lock = open_file(folder, _LOCK)
+            lock = folder.open_file(_LOCK)
         except failures(FileNotFoundError):  # the process was killed between two steps
             os.rmdir(path)
             return True
+        is_held, others = True, [name for name in folder.names() if name != _LOCK]
         try:
             if not _lock(lock):
                 return False
-            for name in sorted(os.listdir(folder), key=_LOCK.__eq__):  # the lock last
-                if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                    os.unlink(name, dir_fd=folder)
+            for name in others:
+                if stat.S_ISREG(folder.status(name).st_mode):
+                    folder.remove(name)
+            if os.name == "nt":  # which removes no file that is open
+                os.close(lock)
+                is_held = False
+            folder.remove(_LOCK)
             os.rmdir(path)
         finally:
-            os.close(lock)
-    finally:
-        os.close(folder)
+            if is_held:
+                os.close(lock)
     return True

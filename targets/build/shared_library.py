@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -53,6 +54,8 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
     ``permanent``: it stays loaded for the rest of the process. Raises BuildError if the file cannot
     be used, or the copy cannot be loaded.
     """
+    if sys.platform == "win32":
+        return _opened_on_windows(path, permanent=permanent)
     flags = os.RTLD_NOW | (getattr(os, "RTLD_NODELETE", 0) if permanent else 0)
     load = cffi_backend().load_library
     try:
@@ -74,6 +77,27 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
         raise BuildError(message, is_fault=tells_of_fault(reason)) from error
     finally:
         discard(copy)
+
+
+def _opened_on_windows(path: str, *, permanent: bool) -> SharedLibrary:
+    """As `open_library`. Windows loads by path alone; since nobody else can write to the folder
+    (`opened_file`), nobody can exchange the file. While it is loaded, it cannot be removed.
+    """
+    import ctypes
+
+    try:
+        with opened_file(path):
+            library = SharedLibrary(path, cffi_backend().load_library(path))
+    except failures(OSError, BuildError) as error:
+        if not isinstance(error, BuildError):
+            discard(path)  # the next attempt builds it again
+        message = f"what the compiler made cannot be loaded: {error}"
+        raise BuildError(message, is_fault=tells_of_fault(str(error))) from error
+    pin, module = 1, ctypes.c_void_p()  # GET_MODULE_HANDLE_EX_FLAG_PIN: it is never unloaded
+    if permanent:
+        kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined]
+        kernel.GetModuleHandleExW(pin, ctypes.c_wchar_p(path), ctypes.byref(module))
+    return library
 
 
 def _descriptor_path(handle: int) -> str:

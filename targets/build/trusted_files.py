@@ -1,19 +1,23 @@
 """Trusted files: opened without following links, and only if no other user can have written them.
 
 What a path names is opened first and examined then, by its descriptor, so that nothing can be put
-in its place in between. No function here waits for the other end of a named pipe.
+in its place in between. No function here waits for the other end of a named pipe. Windows has no
+descriptors of folders: there a folder is examined by its path (`windows_permissions`), and since
+nobody else can write to it, nobody can exchange what is in it.
 """
 from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable
 
 from loopir.process.signal_exceptions import failures, suppress_failures
 
-__all__ = ["Untrusted", "make_folder", "open_file", "open_folder", "read_file", "write_file"]
+__all__ = ["Folder", "Untrusted", "make_folder", "open_folder", "read_file"]
 
-_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT")
+_SAFE = sum(getattr(os, name, 0) for name in _FLAGS)
 _LARGEST = 1 << 28
 """Bytes of the largest file that is read."""
 
@@ -23,8 +27,84 @@ class Untrusted(OSError):
     """
 
 
-def make_folder(path: str) -> int:
-    """A descriptor of the directory `path`, which is created if it is missing, for this user only.
+class Folder:
+    """An open directory that can be trusted (`open_folder`), at `path`. What happens in it, happens
+    in the directory that was examined, also if another one has the path by now. All methods raise
+    OSError.
+    """
+
+    __slots__ = ("_handle", "path")
+
+    def __init__(self, path: str, handle: int | None) -> None:
+        self.path = path
+        self._handle = handle  # a descriptor; None on Windows, which has none of directories
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+
+    def _place(self, name: str) -> str:
+        """The file `name` as system calls take it, beside ``dir_fd``."""
+        return os.path.join(self.path, name) if self._handle is None else name
+
+    def names(self) -> list[str]:
+        """The names of all entries."""
+        return os.listdir(self.path if self._handle is None else self._handle)
+
+    def modified(self) -> float:
+        """The moment of its last change, in seconds since the epoch."""
+        return os.stat(self.path if self._handle is None else self._handle).st_mtime
+
+    def status(self, name: str) -> os.stat_result:
+        """The status of an entry; of a link, not of what it leads to."""
+        return os.stat(self._place(name), dir_fd=self._handle, follow_symlinks=False)
+
+    def open_file(self, name: str) -> int:
+        """A descriptor, for reading, of a file. Raises Untrusted unless it is a regular file of
+        this user that nobody else can write.
+        """
+        place = self._place(name)
+        if self._handle is None:
+            _examine_by_path(place, "the file", stat.S_ISREG)
+        handle = os.open(place, os.O_RDONLY | _SAFE, dir_fd=self._handle)
+        try:
+            if self._handle is not None:
+                _examine(handle, "the file", stat.S_ISREG)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Create a file, which must not exist. If it raises, there is no file of that name."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
+        handle = os.open(self._place(name), flags, 0o600, dir_fd=self._handle)
+        try:
+            try:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[os.write(handle, rest) :]
+            finally:
+                os.close(handle)
+        except BaseException:
+            self.remove(name)
+            raise
+
+    def rename(self, old: str, new: str) -> None:
+        """Give an entry another name, in place of an entry that has it."""
+        places = self._place(old), self._place(new)
+        os.replace(*places, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        os.unlink(self._place(name), dir_fd=self._handle)
+
+
+def make_folder(path: str) -> Folder:
+    """The directory `path`, which is created if it is missing, for this user only.
 
     Raises OSError, and Untrusted as `open_folder` does.
     """
@@ -37,44 +117,30 @@ def make_folder(path: str) -> int:
     return open_folder(path)
 
 
-def open_folder(path: str) -> int:
-    """A descriptor of the directory `path`.
+def open_folder(path: str) -> Folder:
+    """The directory `path`.
 
     Raises Untrusted if it is a link, belongs to another user or can be written by others; OSError
     if it cannot be opened.
     """
-    if os.name != "posix":
-        raise Untrusted(f"{path}: permissions are not known on {os.name}")
+    if sys.platform == "win32":
+        _examine_by_path(path, "the folder", stat.S_ISDIR)
+        return Folder(path, None)
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
     try:
         _examine(handle, "the folder", stat.S_ISDIR)
     except BaseException:
         os.close(handle)
         raise
-    return handle
-
-
-def open_file(folder: int, name: str) -> int:
-    """A descriptor, for reading, of the file `name` in the directory that `folder` describes.
-
-    Raises Untrusted unless it is a regular file of this user that nobody else can write; OSError
-    if it cannot be opened.
-    """
-    handle = os.open(name, os.O_RDONLY | _SAFE, dir_fd=folder)
-    try:
-        _examine(handle, "the file", stat.S_ISREG)
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle
+    return Folder(path, handle)
 
 
 def _examine(handle: int, what: str, is_expected: Callable[[int], bool]) -> None:
     """Raise Untrusted unless the open file or directory `handle` can be trusted: it is of the
     expected kind (``is_expected``: `stat.S_ISREG` or `stat.S_ISDIR`), belongs to this user, and
     neither its group nor others may write to it. The message names it by `what`, as callers say the
-    path. `open_file` and `open_folder` ask, before anything is read: what the cache holds is code
-    that will run. Links were not followed (``O_NOFOLLOW``).
+    path. It is asked before anything is read: what the cache holds is code that will run. Links
+    were not followed (``O_NOFOLLOW``).
     """
     status = os.fstat(handle)
     if not is_expected(status.st_mode):
@@ -85,34 +151,28 @@ def _examine(handle: int, what: str, is_expected: Callable[[int], bool]) -> None
         raise Untrusted(f"others can write to {what}")
 
 
+def _examine_by_path(path: str, what: str, is_expected: Callable[[int], bool]) -> None:
+    """As `_examine`, on Windows. Raises Untrusted, and OSError if there is nothing at `path`."""
+    from .windows_permissions import fault_of_permissions
+
+    status = os.lstat(path)
+    is_link = bool(getattr(status, "st_reparse_tag", 0))  # also what junctions are
+    if is_link or not is_expected(status.st_mode):
+        raise Untrusted(f"{what} is of another kind")
+    if fault := fault_of_permissions(path):
+        raise Untrusted(fault.format(what))
+
+
 def read_file(handle: int) -> bytes:
     """All of the file that `handle` describes, from its beginning. Raises OSError."""
     size = os.fstat(handle).st_size
     if size > _LARGEST:
         raise Untrusted(f"a file of {size} bytes is too large")
-    parts, position = [], 0
-    while part := os.pread(handle, 1 << 20, position):
+    os.lseek(handle, 0, os.SEEK_SET)
+    parts, total = [], 0
+    while part := os.read(handle, 1 << 20):
         parts.append(part)
-        position += len(part)
-        if position > _LARGEST:
+        total += len(part)
+        if total > _LARGEST:
             raise Untrusted("a file grows while it is read")
     return b"".join(parts)
-
-
-def write_file(folder: int, name: str, data: bytes) -> None:
-    """Create the file `name`, which must not exist, in the directory that `folder` describes.
-
-    Raises OSError; then there is no file of that name.
-    """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
-    handle = os.open(name, flags, 0o600, dir_fd=folder)
-    try:
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(handle, rest) :]
-        finally:
-            os.close(handle)
-    except BaseException:
-        os.unlink(name, dir_fd=folder)
-        raise

@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import platform
+import sys
 from functools import cache
+
+import numpy as np
 
 from loopir.process.signal_exceptions import suppress_failures
 
@@ -24,14 +27,15 @@ def machine() -> str:
 def features() -> frozenset[str]:
     """The CPU's instruction sets, by Linux's names (``avx2``, ``avx512f``, ``asimd``), those in
     `_ALIASES` by GCC's: the baseline, which each CPU of the architecture has, and those that Linux
-    reports. On another system it is the baseline alone.
+    reports; on another system those that NumPy has found at its import.
     """
     baseline = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
-    return frozenset(baseline | {_ALIASES.get(x, x) for x in _listed()})
+    listed = _listed_by_linux() if sys.platform == "linux" else _found_by_numpy()
+    return frozenset(baseline | {_ALIASES.get(x, x) for x in listed})
 
 
-def _listed() -> list[str]:
-    """The features that Linux lists for the first core; empty on other systems."""
+def _listed_by_linux() -> list[str]:
+    """The features that Linux lists for the first core."""
     absent = suppress_failures(FileNotFoundError, PermissionError)
     with absent, open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
         for line in lines:  # the first core is enough
@@ -39,3 +43,22 @@ def _listed() -> list[str]:
             if key.strip() in ("flags", "Features"):
                 return words.split()
     return []
+
+
+_IN_NUMPY = {
+    "AVX": {"avx"}, "F16C": {"f16c"}, "FMA3": {"fma"}, "AVX2": {"avx2"}, "POPCNT": {"popcnt"},
+    "AVX512_SKX": {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"},
+}
+"""By NumPy's names of instruction sets, those of Linux."""
+
+
+def _found_by_numpy() -> set[str]:
+    """The features that NumPy has found, of those that targets ask for; empty if it does not tell.
+    It counts those alone whose registers the system saves.
+    """
+    core = getattr(np, "_core", None) or np.core  # the second one before NumPy 2
+    found = getattr(core._multiarray_umath, "__cpu_features__", {})
+    features = {x for name, names in _IN_NUMPY.items() if found.get(name) for x in names}
+    if {"avx2", "fma"} <= features:  # all CPUs with both have these, of which NumPy 2.3 tells nothing
+        features |= {"bmi1", "bmi2", "lzcnt"}
+    return features

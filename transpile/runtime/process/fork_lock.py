@@ -11,7 +11,7 @@ by Python.
 Each `Dispatcher` has one lock. `Dispatcher._compile_or_refuse` holds it while it compiles, and
 calls `note_owner` first thing in the ``with`` block: without that a fork cannot tell that the owner
 waits for the C compiler, and waits until `FORK_TIMEOUT`. `targets/build/background_build.py`
-registers fork hooks of its own, with the same gate (`targets/build/compiler_threads.py`), for the
+registers fork hooks of its own, with the same gate (`loopir/process/compiler_threads.py`), for the
 threads that build the trampoline and the thread pool.
 """
 from __future__ import annotations
@@ -25,8 +25,8 @@ import time
 import weakref
 from threading import get_ident
 
+from loopir.process.compiler_threads import close_gate, open_gate, threads_in_compiler
 from loopir.process.signal_exceptions import suppress_failures
-from targets.build.compiler_threads import close_gate, open_gate, threads_in_compiler
 
 __all__ = ["ForkSafeLock", "is_without_compiler"]
 

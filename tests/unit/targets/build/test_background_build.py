@@ -8,8 +8,8 @@ from pathlib import Path
 
 from forked_programs import run_program
 
+from loopir.process.compiler_threads import in_compiler
 from targets.build.background_build import BackgroundBuild
-from targets.build.compiler_threads import in_compiler
 
 PROGRAM = """
 from targets.abi import trampoline

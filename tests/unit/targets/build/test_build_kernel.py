@@ -30,6 +30,7 @@ from targets.build.build_kernel import (
     cache_info,
     find_compiler,
 )
+from targets.build.trusted_files import Folder
 from targets.isa.target_registry import TARGETS
 
 ANSWER = "int answer(void) { return 42; }\n"
@@ -381,14 +382,14 @@ def test_a_cache_that_cannot_be_written(
 
 
 def test_a_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, full_places = cache_module.write_file, [cache]
+    write, full_places = Folder.write_file, [cache]
 
-    def full(folder: int, name: str, data: bytes) -> None:
-        if any(os.path.samestat(os.fstat(folder), place.stat()) for place in full_places):
+    def full(folder: Folder, name: str, data: bytes) -> None:
+        if Path(folder.path) in full_places:
             raise OSError(28, "No space left on device")
-        place(folder, name, data)
+        write(folder, name, data)
 
-    monkeypatch.setattr(cache_module, "write_file", full)
+    monkeypatch.setattr(Folder, "write_file", full)
     path = build_object(ANSWER)
     assert answer(path) == 42
     full_places.append(path.parent)
