@@ -30,6 +30,7 @@ from ..analysis.access_paths import (
     is_settable,
     read_after_store,
 )
+from ..types.aggregates import compares_items
 from ..types.type_env import Env
 from ..types.value_types import (
     ArgType,
@@ -41,13 +42,7 @@ from ..types.value_types import (
     Opaque,
     ScalarType,
 )
-from .ast_names import (
-    COMPREHENSIONS,
-    bound_names,
-    fresh_name,
-    names_bound_once,
-    names_used,
-)
+from .ast_names import COMPREHENSIONS, bound_names, fresh_name, names_bound_once, names_used
 from .ast_walk import NodeTransformer, copy_tree, walk_nodes
 from .core_nodes import ReplayIf, copy_location, source_text
 from .defining_modules import is_native, is_numpy_function, is_python_class
@@ -450,7 +445,8 @@ class _ReplaceMembers(NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """``d.get("key", 0)`` of a dict that has the key is the member; ``len`` of a tuple is a
-        constant; tuples that are arguments of builtins and NumPy functions become displays.
+        constant; tuples that are arguments of builtins and NumPy functions become displays, except
+        where the class is asked for: a display is no named tuple.
         """
         match node:
             case ast.Call(
@@ -466,10 +462,11 @@ class _ReplaceMembers(NodeTransformer):
             if isinstance(ty, ObjectType) and ty.is_tuple:
                 return copy_location(ast.Constant(len(ty.parts)), node)
         is_library = is_numpy_function(function) or is_native(function)
-        if is_library and not is_python_class(function):
-            node.args = [self._tuple_display(a) or a for a in node.args]
+        asks_class = function is isinstance or function is type
+        if is_library and not asks_class and not is_python_class(function):
+            node.args = [self._tuple_display(a, True) or a for a in node.args]
             for k in node.keywords:
-                k.value = self._tuple_display(k.value) or k.value
+                k.value = self._tuple_display(k.value, True) or k.value
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_For(self, node: ast.For) -> ast.stmt:
@@ -488,8 +485,8 @@ class _ReplaceMembers(NodeTransformer):
         compared otherwise become displays.
         """
         if all(isinstance(op, _COMPARISONS_OF_ITEMS) for op in node.ops):
-            node.left = self._tuple_display(node.left) or node.left
-            node.comparators = [self._tuple_display(e) or e for e in node.comparators]
+            node.left = self._tuple_display(node.left, True) or node.left
+            node.comparators = [self._tuple_display(e, True) or e for e in node.comparators]
         match node:
             case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]) if (
                 isinstance(self._type(left), ObjectType)
@@ -497,15 +494,12 @@ class _ReplaceMembers(NodeTransformer):
                 return copy_location(ast.Constant(isinstance(op, ast.IsNot)), node)
         return self.generic_visit(node)  # type: ignore[return-value]
 
-    def visit_If(self, node: ast.If) -> ast.stmt:
+    def visit_If(self, node: ast.If | ast.IfExp) -> ast.AST:
         """A condition: see `_condition`."""
         node.test = self._condition(node.test)
-        return self.generic_visit(node)  # type: ignore[return-value]
+        return self.generic_visit(node)
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """A condition: see `_condition`."""
-        node.test = self._condition(node.test)
-        return self.generic_visit(node)  # type: ignore[return-value]
+    visit_IfExp = visit_If
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """The operand of ``not`` is a condition: see `_condition`."""
@@ -521,9 +515,11 @@ class _ReplaceMembers(NodeTransformer):
         return copy_location(ast.Constant(True), test) if self._has_items(test) else test
 
     def _has_items(self, node: ast.expr) -> bool:
-        """Whether `node` is a tuple that has items."""
+        """Whether `node` is a tuple that is true since it has items."""
         ty = self._type(node)
-        return isinstance(ty, ObjectType) and ty.is_tuple and bool(ty.parts)
+        if not isinstance(ty, ObjectType) or hasattr(ty.kind, "__bool__"):
+            return False
+        return ty.is_tuple and bool(ty.parts)
 
     def _unpacked_value(self, node: ast.expr) -> ast.expr:
         """`node`, which is unpacked, with displays for the tuples that it may be: also in the
@@ -546,10 +542,14 @@ class _ReplaceMembers(NodeTransformer):
         known: Mapping[str, ArgType] = self.objects
         return known.get(node.id) if isinstance(node, ast.Name) else access_path_type(node, known)
 
-    def _tuple_display(self, node: ast.expr) -> ast.expr | None:
-        """The display of the items of the tuple `node`, nested ones too; None if it is no tuple."""
+    def _tuple_display(self, node: ast.expr, is_compared: bool = False) -> ast.expr | None:
+        """The display of the items of the tuple `node`, nested ones too; None if it is no tuple, or
+        if it may be compared (``is_compared``) and has comparisons of its own.
+        """
         ty = self._type(node)
         if not isinstance(ty, ObjectType) or not ty.is_tuple:
+            return None
+        if is_compared and not compares_items(ty):
             return None
         indices = (ast.Constant(k) for k in range(len(ty.parts)))
         parts = (ast.Subscript(copy_tree(node), k, ast.Load()) for k in indices)

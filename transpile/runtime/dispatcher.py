@@ -344,7 +344,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         variant = actual.variant(values)
         if variant is failed:
             return self._python_after_failed_guard(actual, failed.mismatch(values), values)
-        # For another signature, `applies` is about the names alone unless arguments are functions.
+        # For another signature it may depend on arguments, on functions and the classes of objects.
         is_about_names = actual is spec or not needs_argument_check(spec.types)
         if variant is None and is_about_names and not failed.applies(values):
             self._send_all_calls_here()  # the next call compiles again

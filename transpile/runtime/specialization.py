@@ -559,14 +559,10 @@ def past_limit() -> Rejection:
 
 
 def needs_argument_check(types: Iterable[ArgType]) -> bool:
-    """Whether `Variant.applies` depends on the arguments themselves, not only on their types: on
-    functions and random generators, also as members of objects.
+    """Whether `Variant.applies` depends on the arguments themselves: on functions, on random
+    generators, and on objects, whose classes have the methods that were inlined.
     """
-    return any(
-        isinstance(t, (Function, GeneratorType))
-        or (isinstance(t, ObjectType) and needs_argument_check(part for _, part in t.parts))
-        for t in types
-    )
+    return any(isinstance(t, (Function, GeneratorType, ObjectType)) for t in types)
 
 
 def _modules_named(names: Collection[str], package: object) -> dict[str, int]:

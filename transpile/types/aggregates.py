@@ -23,8 +23,8 @@ from ..frontend.defining_modules import is_numpys, is_statement_class
 from .value_types import ArgType, Key, ObjectType, Opaque
 
 __all__ = [
-    "MAX_MEMBERS", "NamedMembers", "has_plain_instances", "named_members", "narrow_to_named",
-    "object_kinds", "object_type", "reachable_codes", "string_constants",
+    "MAX_MEMBERS", "NamedMembers", "compares_items", "has_plain_instances", "named_members",
+    "narrow_to_named", "object_kinds", "object_type", "reachable_codes", "string_constants",
 ]
 
 _MAX_NESTING = 2
@@ -39,6 +39,8 @@ _MAX_CODES = 64
 
 _TUPLE_READS = "__getattribute__", "__getitem__", "__iter__", "__len__"
 """Methods that a subclass of tuple must not override."""
+
+_TUPLE_COMPARISONS = "__eq__", "__ge__", "__gt__", "__le__", "__lt__", "__ne__"
 
 _CLASS_VALUES = (bool, int, float, tuple, list, np.ndarray)
 """Types of class attributes that are members of an instance that does not override them."""
@@ -125,6 +127,15 @@ def has_plain_instances(kind: type) -> bool:
         return plain and all(getattr(kind, n) is getattr(tuple, n) for n in _TUPLE_READS)
     plain = plain and kind.__getattribute__ in _PLAIN_READS
     return plain and all(c is SimpleNamespace or is_statement_class(c) for c in bases)
+
+
+def compares_items(ty: ObjectType) -> bool:
+    """Whether tuples of type `ty`, and those in them, are compared item by item: the class of a
+    named tuple may define ``__lt__``.
+    """
+    inner = (part for _, part in ty.parts if isinstance(part, ObjectType) and part.is_tuple)
+    own = all(getattr(ty.kind, n) is getattr(tuple, n) for n in _TUPLE_COMPARISONS)
+    return own and all(map(compares_items, inner))
 
 
 def reachable_codes(function: FunctionType) -> tuple[CodeType, ...]:

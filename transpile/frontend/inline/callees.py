@@ -252,7 +252,7 @@ def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None
     None, so that the call is not inlined, where
 
     - ``obj`` is no argument, nor a member of one (``types``: those of the parameters): its class is
-      not known; tuples have methods of Python's alone;
+      not known;
     - the class has no such attribute, or one that is neither a Python function, one that ``fuse``
       decorates, a static method nor a property: a descriptor may do anything;
     - the instance has an attribute of that name (`ObjectType.key`), which Python takes first. That
@@ -261,7 +261,7 @@ def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None
     owner, receiver, name = object_type_of(func, types), func, "__call__"
     if owner is None and isinstance(func, ast.Attribute):
         owner, receiver, name = object_type_of(func.value, types), func.value, func.attr
-    if owner is None or owner.is_tuple or issubclass(owner.kind, WrappedFunction):
+    if owner is None or issubclass(owner.kind, WrappedFunction):
         return None
     attributes = (vars(c)[name] for c in owner.kind.__mro__ if name in vars(c))
     attribute = next(attributes, None)

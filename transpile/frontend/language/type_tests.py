@@ -335,12 +335,18 @@ def _static_or_outer(e: ast.expr, cx: Context) -> object | None:
 
 
 def _classes(e: ast.expr, cx: Context) -> set[type]:
-    """The classes that the value of `e` may have, each on some path; empty: unknown. A sequence
-    that is an argument has the class of its type, and a list that the function makes is a list.
+    """The classes that the value of `e` may have, each on some path; empty: unknown. A sequence, an
+    object, a tuple or a dict that is an argument has the class of its type, which each call
+    compares; a list that the function makes is a list.
     """
     fact = cx.fact(e)
     if fact.list_type is not None:
         return {fact.list_type.kinds[0]}
+    if isinstance(e, ast.Name) and e.id in cx.facts.objects:
+        ty = cx.facts.type_of(e)
+        assert isinstance(ty, ObjectType)
+        claims_another = any("__class__" in vars(c) for c in ty.kind.__mro__[:-1])
+        return set() if claims_another else {ty.kind}
     return {_class_of(k) for k in fact.kinds} or ({list} if is_list(e, cx) else set())
 
 

@@ -104,8 +104,8 @@ from .scalar_operands import (
 from .tagged_unions import for_each_case
 
 __all__ = [
-    "CALLS", "help_for_call", "how_uncompiled", "lower_call", "refuse_library_call",
-    "refuse_missing_method",
+    "CALLS", "COMPILED_OTHERWISE", "help_for_call", "how_uncompiled", "lower_call",
+    "refuse_library_call", "refuse_missing_method",
 ]
 
 
@@ -164,7 +164,7 @@ def _refuse_without_rule(ctx: Lowering, node: ast.Call, function: object) -> NoR
     if function is range:
         message = f"`{source_text(node)}` is no loop's range, nor made a list"
         refuse("LOWER_CALL", message, node, help=_HELP_FOR_RANGE)
-    if function in _COMPILED_OTHERWISE:
+    if function in COMPILED_OTHERWISE:
         message = f"`{source_text(node.func)}` is not compiled with these arguments"
         refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)
     message = f"`{source_text(node.func)}` {how_uncompiled(function)}"
@@ -211,7 +211,7 @@ def _refuse_for_arguments(ctx: Lowering, node: ast.Call, function: Any) -> None:
         refuse("LOWER_CALL", message, node, help=help)
 
 
-_COMPILED_OTHERWISE = (
+COMPILED_OTHERWISE = (
     all, any, divmod, enumerate, filter, isinstance, map, max, min, pow, reversed, round, sorted,
     sum, type, zip,
 )

@@ -224,6 +224,17 @@ def test_a_known_function_with_other_arguments_is_told_so() -> None:
     assert "optional arguments" in (rejection.help or "")
 
 
+def test_a_test_of_a_type_is_not_blamed_for_what_it_is_about() -> None:
+    def halves(v):
+        s = 0
+        for k in range(9):
+            s += 1 if isinstance(v, bool) else k
+        return s
+
+    rejection, *_ = fuse(halves, on_reject="silent").report([1]).rejections
+    assert rejection.message == "`v` is of type list[int], and no loop goes through it"
+
+
 def missing_axis(x):
     return x.sum(axis=2)
 

@@ -268,6 +268,29 @@ def test_methods() -> None:
     assert counts(Scale.static) == (1, {})
 
 
+def test_objects_of_two_classes_with_a_method_of_one_name() -> None:
+    class Square:
+        side = 2.0
+
+        def area(self) -> float:
+            return self.side * self.side
+
+    class Strip(Square):
+        def area(self) -> float:
+            return self.side * 0.5
+
+    @fuse
+    def covered(shape: Any, n: int) -> Any:
+        s = 0.0
+        for i in range(n):
+            s += shape.area() * i
+        return s
+
+    shapes = Square(), Strip(), Square(), Strip()
+    assert [covered(shape, 100) for shape in shapes] == [19800.0, 4950.0, 19800.0, 4950.0]
+    assert counts(covered) == (4, {})
+
+
 # -- guards
 
 GUARDS: dict[str, Callable[[], list[Any]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -284,3 +284,106 @@ def test_classes_of_lists(f: Callable[..., Any]) -> None:
     for xs in ([1.0, 2.0], [], (1.0, 2.0, 3.0), np.ones(3), b"ab", Own([1.0, 3.0])):
         assert outcome(fused, xs) == outcome(f, xs)
     assert fused.stats.compiled or f is list_or_array
+
+
+class Disc:
+    def __init__(self, size: float) -> None:
+        self.size = size
+
+
+class Ring(Disc):
+    def __init__(self, size: float, hole: float = 0.5) -> None:
+        super().__init__(size)
+        self.hole = hole
+
+
+class Arc(Ring):
+    pass
+
+
+class Disguised(Disc):
+    """Not a ring, though `isinstance` says so."""
+
+    hole = 2.0
+
+    @property  # type: ignore[misc]  # hides the class
+    def __class__(self) -> type:  # type: ignore[override]
+        return Ring
+
+
+class Dimensions(NamedTuple):
+    size: float
+    hole: float
+
+
+def of_subclasses(o, n):
+    s = 0.0
+    for i in range(n):
+        s += o.size * i - o.hole if isinstance(o, Ring) else o.size
+    return s
+
+
+def of_one_class(o, n):
+    s = 0.0
+    for i in range(n):
+        if type(o) is Ring:
+            s += o.hole * i
+        elif type(o) != Disc:
+            s -= i
+    return s
+
+
+def bound_to_another(o, n):
+    s = 0.0
+    for i in range(n):
+        if isinstance(o, Ring):
+            s += o.hole * i
+            o = Disc(3.0)
+        else:
+            s += o.size
+    return s
+
+
+def of_containers(o, n):
+    s = 0.0
+    for i in range(n):
+        if isinstance(o, dict):
+            s += o["size"] * i
+        elif isinstance(o, tuple):
+            s += o[0]
+        elif isinstance(o, Disc):
+            s -= o.size
+    return s
+
+
+def of_tuples(o, n):
+    q, s = o, 0.0
+    for i in range(n):
+        s += o[0] * i if isinstance(q, Dimensions) else i
+    return s, type(o) is tuple, isinstance(o, tuple), isinstance(o, list)
+
+
+def in_a_helper(o, n):
+    def factor(v):
+        return 2.0 if isinstance(v, Dimensions) else 3.0
+
+    s = 0.0
+    for i in range(n):
+        s += factor(o) * i + factor((1.0, 2.0))
+    return s
+
+
+@pytest.mark.parametrize(
+    "f", [of_subclasses, of_one_class, bound_to_another, of_containers, of_tuples, in_a_helper],
+    ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_classes_of_objects(f: Callable[..., Any]) -> None:
+    disguised = Disguised(2.0)
+    disguised.hole = 4.0
+    fused = fuse(f)
+    for o in (
+        Disc(1.0), Ring(2.0), Disc(3.0), Arc(2.5, 1.0), disguised, Dimensions(1.0, 2.0),
+        {"size": 3.0}, {"size": 3}, (1.0, 2), (1, 2),
+    ):
+        assert outcome(fused, o, 4) == outcome(f, o, 4)
+    assert fused.stats.compiled > 2 or f is bound_to_another
