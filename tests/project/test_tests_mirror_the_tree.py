@@ -8,6 +8,7 @@ UNIT = TESTS / "unit"
 TOPICS = {
     "targets/c/array_overlap": "whether two arrays share a byte, as kernels test it in C",
     "transpile/frontend/lists_in_objects": "lists of numbers in attributes, tuples and dicts",
+    "transpile/frontend/named_tuples": "named tuples as arguments, with methods of their class",
     "transpile/lower/lists/mixed_lists": "lists of ints, given as arguments, that get floats",
     "transpile/lower/lists/packed_arguments": "memoryviews and array.arrays as arguments",
     "transpile/numpy_forms": "every NumPy function, in each form of its arguments",

@@ -42,13 +42,7 @@ from ..frontend.macros.macro_patterns import registered
 from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
-from ..lower.scalars.lower_calls import (
-    CALLS,
-    COMPILED_OTHERWISE,
-    GENERATOR_MAKERS,
-    help_for_call,
-    how_uncompiled,
-)
+from ..lower.scalars.lower_calls import GENERATOR_MAKERS, has_rule, help_for_call, how_uncompiled
 from ..numpy.function_table import function_row
 from ..random_numbers import METHODS
 from ..types.typeof import type_of
@@ -591,10 +585,10 @@ def _is_not_compiled(function: object | None) -> bool:
         return False
     if is_numpys(owner):
         is_type = isinstance(function, type) and issubclass(function, _NUMPY_TYPES)
-        is_compiled = is_type or function in CALLS or getattr(function_row(function), "fill", None)
+        is_compiled = is_type or has_rule(function) or getattr(function_row(function), "fill", None)
         return not is_compiled and not library_of(function)
     if is_builtin(owner) and isinstance(function, BuiltinFunctionType):
-        return function not in CALLS and function not in COMPILED_OTHERWISE
+        return not has_rule(function)
     return package_of(owner) not in _COMPILED_MODULES
 
 

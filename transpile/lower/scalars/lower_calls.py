@@ -104,7 +104,7 @@ from .scalar_operands import (
 from .tagged_unions import for_each_case
 
 __all__ = [
-    "CALLS", "COMPILED_OTHERWISE", "help_for_call", "how_uncompiled", "lower_call",
+    "CALLS", "has_rule", "help_for_call", "how_uncompiled", "lower_call",
     "refuse_library_call", "refuse_missing_method",
 ]
 
@@ -164,7 +164,7 @@ def _refuse_without_rule(ctx: Lowering, node: ast.Call, function: object) -> NoR
     if function is range:
         message = f"`{source_text(node)}` is no loop's range, nor made a list"
         refuse("LOWER_CALL", message, node, help=_HELP_FOR_RANGE)
-    if function in COMPILED_OTHERWISE:
+    if function in _COMPILED_OTHERWISE:
         message = f"`{source_text(node.func)}` is not compiled with these arguments"
         refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)
     message = f"`{source_text(node.func)}` {how_uncompiled(function)}"
@@ -211,11 +211,16 @@ def _refuse_for_arguments(ctx: Lowering, node: ast.Call, function: Any) -> None:
         refuse("LOWER_CALL", message, node, help=help)
 
 
-COMPILED_OTHERWISE = (
+_COMPILED_OTHERWISE = (
     all, any, divmod, enumerate, filter, isinstance, map, max, min, pow, reversed, round, sorted,
     sum, type, zip,
 )
 """Builtins of which macros expand some calls, without a rule in `CALLS`, or with one."""
+
+
+def has_rule(function: object) -> bool:
+    """Whether calls of `function` are compiled, if not with all arguments."""
+    return function in CALLS or function in _COMPILED_OTHERWISE
 
 
 def _only_literal(args: list[ast.expr]) -> object:
