@@ -34,8 +34,14 @@ static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETT
 /* f32 128 */
 static inline V tp_cast_f16_V(HALVES h)
 {
+#ifdef __clang__
+    typedef _Float16 halves __attribute__((vector_size(8)));
+    union { HALVES bits; halves values; } half = {h};           /* Clang 20 has no builtin for it */
+    return __builtin_convertvector(half.values, V);
+#else
     q64x2 bits = {(long long)h};
     return __builtin_ia32_vcvtph2ps((i16x8)bits);
+#endif
 }
 /* f16 narrow */
 static inline V tp_cast_f32_V(SINGLES a) { return (V)((q64x2)__builtin_ia32_vcvtps2ph(a, 4))[0]; }

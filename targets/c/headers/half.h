@@ -3,7 +3,10 @@
 /* f32: by scaling of a float32 with the same fraction bits */
 static inline float tp_cast_f16_D(uint16_t h)
 {
-#ifdef __F16C__
+#if defined __F16C__ && defined __clang__
+    union { uint16_t bits; _Float16 value; } half = {h};        /* Clang 20 has no builtin for it */
+    return (float)half.value;
+#elif defined __F16C__
     i32x4 bits = {h};
     return __builtin_ia32_vcvtph2ps((i16x8)bits)[0];
 #else

@@ -265,7 +265,7 @@ def _module_of(value: object) -> str | None:
     if isinstance(value, ModuleType):
         return _name_of(value)
     if isinstance(value, _FUNCTIONS):
-        name = value.__module__
+        name = getattr(value, "__module__", None)  # ufuncs have none before NumPy 2.2
     else:
         kind: Any = type(value)
         if issubclass(kind, type):  # in Python 3.10 `list[int]` claims to be a type

@@ -325,10 +325,10 @@ def test_the_layout_is_proved_here() -> None:
 
 
 def test_a_layout_that_is_not_so_leaves_the_safe_road(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_layout, "_NDARRAY", struct.Struct("nPiPPPPPi"))
+    monkeypatch.setattr(object_layout, "_NDARRAY", struct.Struct("nPiiPPPPi"))
     assert not object_layout.layout_matches()
     monkeypatch.setattr(c_api, "opened", [])
-    entry = load_kernel(build_object("long tp_kernel(void) { return 5; }"), kernel())
+    entry = load_kernel(build_object("long long tp_kernel(void) { return 5; }"), kernel())
     assert (entry.native, entry.fast()) == (False, 5)
 
 
