@@ -146,6 +146,11 @@ def _has_checks_or_roots(kernel: Kernel) -> bool:
     return contains(kernel, While | Check) or "sqrt" in ops_within(kernel)
 
 
+def _shifts_or_masks(kernel: Kernel) -> bool:
+    """Whether bits of integers are selected, by shifts or masks."""
+    return not _BIT_OPS.isdisjoint(ops_within(kernel))
+
+
 def _selects(kernel: Kernel) -> bool:
     """Whether a value is a select."""
     return "select" in ops_within(kernel)
@@ -184,6 +189,9 @@ def _owns_bools(kernel: Kernel) -> bool:
     """Whether an array of bools is made for the kernel alone."""
     return any(p.owned and p.dtype == "bool" for p in kernel.params)
 
+
+_BIT_OPS = frozenset(("shr", "bitand"))
+"""The operations that select bits of an integer."""
 
 _CHOICES = frozenset(("select", "max", "min", "maximum", "minimum"))
 """The operations whose result is one of their operands, by a comparison or a condition."""
@@ -226,6 +234,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=simplify,
         reason="lowering emits redundant code; later passes match the simplest forms",
+    ),
+    Pass(
+        run=popcount_loops, needs=(Loop,), when=_shifts_or_masks,
+        reason="before unroll, which would replace short loops over positions of bits",
     ),
     Pass(
         run=unroll, when=_has_constant_trips,

@@ -6,14 +6,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...algebra.constant_folding import is_constant, literal
+from ...algebra.constant_folding import constant_trip_count, is_constant, literal
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import DTYPES
-from ...ir_names import expand_names, multiply_bound_names
+from ...ir_names import bound_names, expand_names, multiply_bound_names, names_read
 from ...ir_traversal import walk
 from ...lazy_dataclass import record, replace
-from ...nodes import Accum, Assign, Call, Check, Expr, Kernel, Stmt, Var, While
+from ...nodes import (
+    Accum,
+    Assign,
+    Call,
+    Check,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    Stmt,
+    Var,
+    While,
+)
 from ...statement_blocks import Block, map_blocks
 
 __all__ = ["popcount_loops"]
@@ -23,6 +37,8 @@ def popcount_loops(kernel: Kernel) -> Kernel:
     """Count the bits of an integer by `popcount`, where a loop counts them: while it is not 0 (or
     greater than 0), the loop clears its lowest bit and adds 1, or adds its lowest bit and shifts it
     to the right. The loop around has then no inner loop, and can be vectorised.
+
+    So is a loop over positions of bits, from one constant to another, that adds the bit at each.
 
     A negative number has no end of such bits in Python: the call is replayed. Before::
 
@@ -57,7 +73,11 @@ def popcount_loops(kernel: Kernel) -> Kernel:
         stmts: list[Stmt] = []
         values: dict[str, Expr] = {}
         for s in b.stmts:
-            counted = _bit_count(s, values) if isinstance(s, While) else None
+            counted: tuple[Stmt, ...] | None = None
+            if isinstance(s, While):
+                counted = _bit_count(s, values)
+            elif isinstance(s, Loop):
+                counted = _count_of_positions(s)
             stmts += counted or (s,)
             values = {name: e for name, e in values.items() if not memory.crosses(e, (s,))}
             if isinstance(s, Assign) and s.name not in ambiguous:
@@ -172,10 +192,26 @@ def _is_count(c: Accum, counts: tuple[Accum, ...], term: Expr) -> bool:
         case Call("add", (Var(name), more)) if any(
             k.name == name and k.init == c.init for k in counts
         ):
-            while isinstance(more, Call) and more.op == "cast":
-                more = more.args[0]
+            more = _lowest_bit_of(_without_casts(more))
             return more == term or (is_constant(term, 1) and is_constant(more, 1))
     return False
+
+
+def _without_casts(e: Expr) -> Expr:
+    """What `e` is cast from."""
+    while isinstance(e, Call) and e.op == "cast":
+        e = e.args[0]
+    return e
+
+
+def _lowest_bit_of(e: Expr) -> Expr:
+    """``x % 2`` as ``x & 1``, which is the same for negative numbers, too; other values as they
+    are.
+    """
+    match e:
+        case Call("mod", (x, two)) if DTYPES[e.dtype].kind in "iu" and is_constant(two, 2):
+            return Call("bitand", (x, literal(1, e.dtype)), e.dtype)
+    return e
 
 
 def _is_implied(cond: Expr, number: str) -> bool:
@@ -185,6 +221,8 @@ def _is_implied(cond: Expr, number: str) -> bool:
             return any(is_constant(bound, k) for k in (0, 1)) or is_constant(
                 bound, DTYPES[bound.dtype].low + 1
             )
+        case Call("not", (Call("sub_over", (Var(name), one)),)) if name == number:
+            return is_constant(one, 1)
     return False
 
 
@@ -195,3 +233,110 @@ def _is_overflow_of(cond: Expr, counts: set[str]) -> bool:
             reads = [n for n in walk(cond) if isinstance(n, Var) and n.name == name]
             return name in counts and len(reads) == 1
     return False
+
+
+# -- Loops over positions of bits
+
+
+def _count_of_positions(loop: Loop) -> tuple[Stmt, ...] | None:
+    """The statements that replace `loop`, if each of its accumulators counts the bits of a number
+    at the positions ``lo <= k < hi`` of the loop variable ``k``: ``c += x >> k & 1``.
+    """
+    trips = loop.range if isinstance(loop.range, Interval) else None
+    if loop.until is not None or not loop.accs or trips is None or not constant_trip_count(trips):
+        return None
+    inner: dict[str, Expr] = {}
+    checked: dict[str, tuple[Check, Expr]] = {}
+    for s in loop.body:
+        match s:
+            case Assign(name, value):
+                inner[name] = value
+            case If(cond, (), (), yields):
+                inner |= {
+                    y.name: Call("select", (cond, y.then, y.orelse), y.then.dtype) for y in yields
+                }
+            case Check(Call("not", (Call("add_over", (Var(name), more)),))) if name not in checked:
+                checked[name] = s, more
+            case _:
+                return None
+    if not checked.keys() <= {c.name for c in loop.accs}:
+        return None
+    new: list[Stmt] = []
+    for c in loop.accs:
+        bit = _added_bit(expand_names(c.step, inner) or c.step, c.current)
+        number = _number_of_bit(bit, loop.var) if bit is not None else None
+        count = _bits_between(number, trips) if number is not None else None
+        if count is None or names_read(count) & bound_names(loop):
+            return None
+        more = count if c.init.dtype == count.dtype else Call("cast", (count,), c.init.dtype)
+        if c.name in checked:
+            check, added = checked[c.name]
+            if _number_of_bit(expand_names(added, inner) or added, loop.var) != number:
+                return None
+            over = Call("add_over", (c.init, more), "bool")
+            new.append(replace(check, cond=rewrite(Call("not", (over,), "bool"))))
+        total = rewrite(Call("add", (c.init, more), c.init.dtype))
+        new.append(Assign(c.name, total, span=loop.span))
+    return tuple(new)
+
+
+def _added_bit(step: Expr, c: Var) -> Expr | None:
+    """What `step` adds to the count `c`: a number, or a condition under which it adds 1."""
+    match step:
+        case Call("add", (first, more)) if first == c:
+            return more
+        case Call("select", (cond, Call("add", (first, one)), same)) if first == same == c:
+            return cond if is_constant(one, 1) else None
+    return None
+
+
+def _number_of_bit(bit: Expr, var: str) -> Expr | None:
+    """The number whose bit at the position `var` is `bit`, as 0 or 1, or as a condition."""
+    bit = _lowest_bit_of(_without_casts(bit))
+    match bit:
+        case Call("ne" | "gt", (Call("bitand") as masked, zero)) if is_constant(zero, 0):
+            match masked:
+                case Call("bitand", (number, power)) if _is_power_at(power, var):
+                    return number if bit.op == "ne" else None
+                case Call("bitand", (power, number)) if _is_power_at(power, var):
+                    return number if bit.op == "ne" else None
+            return _number_of_bit(masked, var)
+        case Call("ne" | "gt", (Call("mod") as rest, zero)) if is_constant(zero, 0):
+            return _number_of_bit(rest, var)
+        case Call("eq", (x, one)) if is_constant(one, 1):
+            return _number_of_bit(x, var)
+        case Call("select", (cond, one, zero)) if is_constant(one, 1) and is_constant(zero, 0):
+            return _number_of_bit(cond, var)
+        case Call("bitand", (Call("shr", (number, by)), one)) if is_constant(one, 1):
+            return number if _is_variable(by, var) else None
+    return None
+
+
+def _is_variable(e: Expr, var: str) -> bool:
+    """Whether `e` is the loop variable `var`, of whatever dtype."""
+    e = _without_casts(e)
+    return isinstance(e, Var) and e.name == var
+
+
+def _is_power_at(e: Expr, var: str) -> bool:
+    """Whether `e` is 2 to the power of the loop variable `var`."""
+    match e:
+        case Call("shl", (one, by)):
+            return is_constant(one, 1) and _is_variable(by, var)
+    return False
+
+
+def _bits_between(number: Expr, trips: Interval) -> Expr | None:
+    """How many bits of `number` are set at the positions `trips`, whose bounds are constants. None
+    if there are positions below 0, or such in which a negative number has bits beyond its dtype.
+    """
+    dtype = DTYPES[number.dtype]
+    lo, hi = (int(e.value) for e in (trips.lo, trips.hi) if isinstance(e, Const))
+    if dtype.kind not in "iu" or lo < 0 or (dtype.kind == "i" and hi > dtype.bits):
+        return None
+    hi = min(hi, dtype.bits)
+    mask = (1 << hi) - (1 << min(lo, hi))
+    if dtype.kind == "i" and mask > dtype.high:
+        mask -= 1 << dtype.bits
+    masked = rewrite(Call("bitand", (number, literal(mask, number.dtype)), number.dtype))
+    return Call("popcount", (masked,), number.dtype)

@@ -50,7 +50,34 @@ def of_lists(x, out):
     return most
 
 
-@pytest.mark.parametrize("f", [cleared, shifted, of_lists])
+def halved(x, out):
+    total = 0
+    for i in range(len(x)):
+        v = int(x[i])
+        c = 0
+        while v > 0:
+            c += v % 2
+            v //= 2
+        total += c
+        out[i] = c + v
+    return total
+
+
+def at_positions(x, out):
+    total = 5
+    for i in range(len(x)):
+        c = 0
+        for k in range(8):
+            c += (int(x[i]) >> k) & 1
+        for k in range(3, 31):
+            if int(x[i]) & (1 << k):
+                c += 1
+                total += 1
+        out[i] = c
+    return total
+
+
+@pytest.mark.parametrize("f", [cleared, shifted, of_lists, halved, at_positions])
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint32", "uint8"])
 def test_counts_are_pythons(f, dtype: str) -> None:
     fused = fuse(f, on_reject="raise")
@@ -96,3 +123,29 @@ def test_signed_numbers_with_negative_ones_that_end_the_loop() -> None:
     a, b = np.zeros((2, 5), np.int64)
     assert shifted(x, a) == fused(x, b)
     assert a.tolist() == b.tolist()
+
+
+def test_positions_of_negative_numbers() -> None:
+    fused = fuse(at_positions, on_reject="raise")
+    x = np.array([5, -1, -(1 << 63), 7, 0, -256, -(1 << 31)])
+    a, b = np.zeros((2, len(x)), np.int64)
+    assert at_positions(x, a) == fused(x, b)
+    assert a.tolist() == b.tolist()
+    assert "popcount" in fused.emit("loopir", x, a)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_sums_of_bits_in_the_dtype_of_the_elements(dtype: str) -> None:
+    def f(x):
+        t = x[0]
+        for v in x:
+            for k in range(8):
+                t += (v >> k) % 2
+        return t
+
+    fused = fuse(f, on_reject="raise")
+    for numbers in ([0, 1, 127, 3], [127] * 40, [100, 127, 127, 127, 127]):
+        x = np.array(numbers, dtype)
+        with np.errstate(over="ignore"):
+            expected, result = f(x), fused(x)
+        assert (expected, type(expected)) == (result, type(result))
