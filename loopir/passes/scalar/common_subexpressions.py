@@ -146,6 +146,17 @@ class _ValueNumbering:
         # how often what a load or a counter reads has been written so far
         self.stores: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
+        self.assigned: dict[str, int] = {}  # the numbers of the values of assigned names
+
+    def assign(self, name: str, number: int) -> None:
+        """`name` is assigned the value of this number: ``t = x; y = t + 1`` computes ``x + 1``."""
+        self.assigned[name] = number
+
+    def leave(self, b: Block) -> None:
+        """Called after a nested block, whose names another block may bind again."""
+        for s in b.stmts:
+            if isinstance(s, Assign):
+                self.assigned.pop(s.name, None)
 
     def write(self, s: Stmt) -> None:
         """Invalidate what `s` may write: later loads of it get new numbers."""
@@ -163,6 +174,8 @@ class _ValueNumbering:
 
     def number(self, e: Expr, operands: tuple[int, ...]) -> int:
         """The number of `e`, whose operands have these numbers."""
+        if isinstance(e, Var) and e.name in self.assigned:
+            return self.assigned[e.name]
         number = self.of.setdefault((*self._kind(e), *operands), len(self.of))
         if number == len(self.parts):
             self.parts.append(() if isinstance(e, Load) else operands)
@@ -234,11 +247,14 @@ class _Naming:
         for s in b.stmts:
             for e in evaluated_by(s):
                 self.root(e, in_block)
-            if in_block and isinstance(s, Assign):
-                self.nameable.add(self.numbers[-1][-1])
+            if isinstance(s, Assign):
+                self.numbering.assign(s.name, self.numbers[-1][-1])
+                if in_block:
+                    self.nameable.add(self.numbers[-1][-1])
             for inner in nested_blocks(s):
                 self.numbering.enter(s)
                 self.count(inner, False)
+                self.numbering.leave(inner)
             self.numbering.write(s)
         for e in b.results:
             self.root(e, in_block)
@@ -310,6 +326,8 @@ class _Naming:
         """The name of a value, made if the value occurs again in the block; or else `e`."""
         if number in self.names:
             return self.names[number]
+        if isinstance(e, Var):
+            return e
         if not (in_block and self.uses[number] > 1 and number in self.own_numbers):
             return e
         name = Var(self.fresh.name("v"), e.dtype, e.lanes)
