@@ -286,6 +286,8 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
             return _LOOPS[kind](s, head, env)
         case ast.For(iter=ast.Call(func=ast.Name(id=kind)) as head) if kind in _PARALLEL:
             return replace(_PARALLEL[kind](s, head, env), parallel=True)
+        case ast.For(iter=ast.Call(func=ast.Name(id="ivdep_loop")) as head):
+            return replace(_loop(s, head, env), ivdep=True)
         case ast.For(iter=ast.Call(func=ast.Name(id=kind)) as head) if kind in _UNDONE:
             loop = _UNDONE[kind](s, head, env)
             if isinstance(loop, ir.PredLoop):

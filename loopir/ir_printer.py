@@ -227,6 +227,7 @@ def _loop(s: ir.LoopLike) -> list[TextLine]:
     """The lines of a loop: its head and its body."""
     parallel = "parallel_" if getattr(s, "parallel", False) else ""
     parallel += "undo_" if getattr(s, "undoes", False) else ""
+    parallel += "ivdep_" if getattr(s, "ivdep", False) else ""
     match s:
         case ir.Loop(var, rng, _, accs):
             head = f"for {var} in {parallel}loop({_head((rng,), accs)}):"

@@ -207,6 +207,8 @@ class Loop(Spanned):
     (`analysis.running_totals`).
     ``undoes``: if a check stops the kernel in this parallel loop (or VecLoop), the elements of
     parameters that the loop has stored to get their old values back (`analysis.undoable_stores`).
+    ``ivdep``: no iteration reads an element that an earlier one has written, if the distance of the
+    two accesses is not constant (`#pragma ivdep`; `passes.vector.version_dependences`).
     """
     var: str
     range: Range
@@ -215,6 +217,7 @@ class Loop(Spanned):
     until: Expr | None = None
     parallel: bool = False
     undoes: bool = False
+    ivdep: bool = False
 
 
 @record(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from .canonical.promote_f16 import promote_f16
 from .canonical.simplify import simplify
 from .checks.check_elimination import check_elimination
 from .checks.defer_overflow import defer_overflow
+from .checks.hoist_capacity import hoist_capacity
 from .checks.hoist_checks import hoist_checks
 from .checks.hoist_overflow import hoist_overflow
 from .checks.inductive_ranges import inductive_ranges
@@ -93,6 +94,7 @@ from .vector.vectorize import vectorize
 from .vector.vectorize_divergent import vectorize_divergent
 from .vector.vectorize_outer import vectorize_outer
 from .vector.vectorize_search import vectorize_search
+from .vector.version_dependences import version_dependences
 
 __all__ = ["PASS_LIST", "Pass", "numbered", "optimise", "pass_names", "run_pass"]
 
@@ -236,6 +238,11 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="lowering emits redundant code; later passes match the simplest forms",
     ),
     Pass(
+        run=hoist_capacity, needs=(Loop, Check, If),
+        reason="an element that is appended in each iteration has a position by the iteration, so"
+        " that loops may be permuted and vectorised",
+    ),
+    Pass(
         run=popcount_loops, needs=(Loop,), when=_shifts_or_masks,
         reason="before unroll, which would replace short loops over positions of bits",
     ),
@@ -346,6 +353,14 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=inductive_ranges, needs=(Loop, Check),
         reason="after passes that need no copy of the loop, which may be vectorised without checks",
+    ),
+    Pass(
+        run=version_dependences, when=_stores_in_loops, reorders=True,
+        reason="after inductive_ranges, whose copies have affine subscripts",
+    ),
+    Pass(
+        run=if_convert, needs=(Loop, If), reorders=True,
+        reason="the branches of loops that inductive_ranges has copied without checks",
     ),
     Pass(
         run=interchange_reductions, when=contains_nest,

@@ -189,7 +189,7 @@ def _store(n: ir.Store, s: Scope) -> str:
     ===================  =========  ==============================  ============================
     the unit axis        1          a store of a register; past     ``tp_storemask``
                                     the caches, if ``streamed``
-    the unit axis        -1         the lanes reversed, and stored  ``tp_scatter``
+    the unit axis        -1         the lanes reversed, and stored  ``tp_storemaskdown``
     the unit axis        2          ``tp_everyother``: blended      ``tp_scatter``
                                     into whole registers
     any other axis or step          ``tp_spread``: lane by lane     ``tp_scatter``
@@ -197,7 +197,9 @@ def _store(n: ir.Store, s: Scope) -> str:
 
     The headers define these functions for each target: ``tp_storemask`` is one instruction on
     AVX-512, and on AVX2 for lanes of 32 and 64 bits (`avx2.h`); elsewhere it stores lane by lane
-    (`vector.h`). A packed bool array has its own forms (`_store_bits`).
+    (`vector.h`), and so does ``tp_storemaskdown``, which else reverses the lanes and the mask.
+    Lanes of 8 and 16 bits under masks that are lanes have ``tp_scatter`` for both. A packed bool
+    array has its own forms (`_store_bits`).
     """
     if n.array in s.bits:
         return _store_bits(n, s)
@@ -205,19 +207,21 @@ def _store(n: ir.Store, s: Scope) -> str:
     active = _active_mask(n.mask, v.lanes, s)
     address = element_pointer(n.array, n.index, s)
     step_on_unit_axis = n.step if s.arrays[n.array].unit == n.axis else None
-    if step_on_unit_axis == 1 and active:
-        mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
-        return f"tp_storemask_{v.name}({address}, {text}, {mask});"
+    stride = lane_stride(n.array, n.axis, n.step, s)
+    if active:
+        has_masked_stores = s.target.masks == "bits" or DTYPES[v.dtype].bits >= 32
+        if step_on_unit_axis in (1, -1) and has_masked_stores:
+            mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
+            function = "tp_storemask" if step_on_unit_axis == 1 else "tp_storemaskdown"
+            return f"{function}_{v.name}({address}, {text}, {mask});"
+        bits = mask_bits(active, v.lanes, s.target)
+        return f"tp_scatter_{v.name}((char *)({address}), {stride}, {text}, {bits});"
     if step_on_unit_axis == 1 and s.vector and s.vector.streamed == n:
         output = f'"=m"(*({v.name} *)({address}))'
         input_ = f'"{s.target.register}"({strip_parens(text)})'
         return f'__asm__ volatile("{s.target.stream} %1, %0" : {output} : {input_});'
     if step_on_unit_axis == 1:
         return f"*({v.name}_u *)({address}) = {strip_parens(text)};"
-    stride = lane_stride(n.array, n.axis, n.step, s)
-    if active:
-        bits = mask_bits(active, v.lanes, s.target)
-        return f"tp_scatter_{v.name}((char *)({address}), {stride}, {text}, {bits});"
     if step_on_unit_axis == -1:
         return f"*({v.name}_u *)({address} - {v.lanes - 1}) = tp_reverse_{v.name}({text});"
     if step_on_unit_axis == 2:

@@ -23,6 +23,7 @@ from ...algebra.may_raise import may_raise_flags, replay_checks
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.implied_conditions import conjuncts
 from ...analysis.integers.intervals import Bounds, Intervals
+from ...analysis.integers.name_intervals import name_intervals
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, changed_names, expand_names, names_read, substitute
 from ...ir_traversal import (
@@ -60,8 +61,8 @@ that it does not wrap around between two values that are inside.
 """
 _ZERO, _BACKWARD = index_const(0), index_const(-1)
 _FAR = 1 << 61
-"""Two integers of which one is nearer to zero than this have no sum or difference that wraps around
-to one that is, too.
+"""Two integers of which one is less than twice as far from zero as this have no sum or difference
+that wraps around to one that is not negative, and no farther than this and `_NARROW`.
 """
 _NARROW = 1 << 17
 """Values are narrow if there are fewer than this."""
@@ -117,7 +118,7 @@ def inductive_ranges(kernel: Kernel) -> Kernel:
             return s
         if copies >= _MAX_COPIES or sum(1 for _ in walk(s)) > _MAX_NODES:
             return s
-        assumed = _Assumptions(s)
+        assumed = _Assumptions(s, name_intervals(kernel))
         if not assumed.conditions:
             return s
         copies += 1
@@ -158,15 +159,16 @@ class _Assumption(NamedTuple):
 class _Assumptions:
     """What is assumed of the comparisons in a loop, so that some of its checks hold: `outcomes`,
     and the `conditions` before the loop from which that follows; none if no check would.
+    ``intervals``: of the names of the kernel.
     """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, intervals: Intervals) -> None:
         self.loop = loop
         self.changing = changed_names(loop)
         self.values: dict[str, Expr] = {
             s.name: s.value for s in loop.body if isinstance(s, Assign) and s.value.lanes == 1
         }
-        self.intervals = Intervals()
+        self.intervals = intervals
         self.outcomes: dict[Call, bool] = {}
         self.conditions: dict[Expr, None] = {}  # in their order
         self.never_negative: set[_Linear | Expr] = set()
@@ -190,7 +192,9 @@ class _Assumptions:
                 continue
             if op in ("gt", "ge"):
                 value, bound = bound, value
-            if self._interval(bound)[1] <= _FAR and (linear := self.linear(value)) is not None:
+            if self._interval(bound)[1] <= _FAR + _NARROW and (
+                linear := self.linear(value)
+            ) is not None:
                 self.near.add(linear)
 
     def _terms(self, cond: Expr) -> Iterator[Expr]:
@@ -410,8 +414,8 @@ class _Assumptions:
             return True
         # else both are far from zero, if the result is not
         low, high = self._interval(b)
-        is_near = low >= -_FAR if op == "add" else high <= _FAR
-        return is_near and result in self.near
+        is_near = low >= -2 * _FAR if op == "add" else high <= 2 * _FAR
+        return (is_near or self._interval(a)[0] >= -2 * _FAR) and result in self.near
 
     def _is_never_negative(self, e: Expr, result: _Linear) -> bool:
         """Whether `e` is never negative, as an operand of the subscript `result`, which is not."""

@@ -349,6 +349,9 @@ def _check_dependence(case: _Candidate) -> Rejection | None:
     for d in dependences(case.loop, case.kernel):
         is_append = d.source is d.sink and d.source.array in appended
         is_forward = d.distance == 0 or (d.distance and d.source.position < d.sink.position)
+        if d.distance is None and case.loop.ivdep and d.source.is_write != d.sink.is_write:
+            write, read = (d.source, d.sink) if d.source.is_write else (d.sink, d.source)
+            is_forward = read.position < write.position
         if not (is_append or is_forward):
             labels = tuple(Label(a.span, str(a)) for a in (d.source, d.sink) if a.span)
             return Rejection(

@@ -30,6 +30,16 @@ static inline V tp_loaddown_V(const T *p, int64_t n)
 static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETTER256((void *)p, (NI)m, (NI)v); }
 /* f32 i32 u32 f64 i64 u64 128 */
 static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETTER((void *)p, (NI)m, (NI)v); }
+/* f32 i32 u32 f64 i64 u64 256 */
+static inline void tp_storemaskdown_V(T *p, V v, I m)
+{
+    __builtin_ia32_maskstoreLETTER256((void *)(p + 1 - L), (NI)tp_reverse_I(m), (NI)tp_reverse_V(v));
+}
+/* f32 i32 u32 f64 i64 u64 128 */
+static inline void tp_storemaskdown_V(T *p, V v, I m)
+{
+    __builtin_ia32_maskstoreLETTER((void *)(p + 1 - L), (NI)tp_reverse_I(m), (NI)tp_reverse_V(v));
+}
 
 /* f32 128 */
 static inline V tp_cast_f16_V(HALVES h)

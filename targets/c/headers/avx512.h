@@ -24,6 +24,16 @@ static inline V tp_loaddown_V(const T *p, int64_t n)
 /* iuf wide */
 static inline void tp_storemask_V(T *p, V v, M m) { __builtin_ia32_storedquSIZEWIDTH_mask((void *)p, (NI)v, m); }
 
+/* iuf wide: lane k at p[-k], so the bits of the mask are reversed */
+static inline void tp_storemaskdown_V(T *p, V v, M m)
+{
+    uint64_t bits = m;
+    bits = (bits >> 1 & 0x5555555555555555) | (bits & 0x5555555555555555) << 1;
+    bits = (bits >> 2 & 0x3333333333333333) | (bits & 0x3333333333333333) << 2;
+    bits = (bits >> 4 & 0x0f0f0f0f0f0f0f0f) | (bits & 0x0f0f0f0f0f0f0f0f) << 4;
+    tp_storemask_V(p + 1 - L, tp_reverse_V(v), (M)(__builtin_bswap64(bits) >> (64 - L)));
+}
+
 /* i8 u8 narrow: as eight lanes of twice the width, for GCC (12.2) may reload a wider mask from a spilled narrow one */
 static inline void tp_storemask_V(T *p, V v, M m)
 {

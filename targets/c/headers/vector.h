@@ -240,6 +240,9 @@ static inline void tp_scatter2_V(char *p, int64_t s, V a, V b, uint64_t on)
 /* iuf */
 static inline void tp_storemask_V(T *p, V v, M m) { tp_scatter_V((char *)p, sizeof(T), v, tp_bits_M(m)); }
 
+/* iuf: as tp_storemask, lane k at p[-k] */
+static inline void tp_storemaskdown_V(T *p, V v, M m) { tp_scatter_V((char *)p, -(int64_t)sizeof(T), v, tp_bits_M(m)); }
+
 /* iuf: store the active lanes contiguously, and return their number; may write L elements */
 static inline int64_t tp_append_V(T *p, V v, M m)
 {

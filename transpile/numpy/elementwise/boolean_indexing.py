@@ -219,15 +219,15 @@ def subscript_store(
 
 
 def masked_operand(e: ast.expr, cx: Context, is_update: bool = False) -> _Masked | None:
-    """The subscript `e` in the form ``array[mask]``; ``X[np.nonzero(m)]`` is ``X[m]``, in an update
-    also of a vector. Ints before the mask, and ints and slices after it, are applied first:
+    """The subscript `e` in the form ``array[mask]``; ``X[np.nonzero(m)]`` is ``X[m]``, of a vector
+    in an update, or if the mask is as long as the vector. Ints before the mask, and ints and slices after it, are applied first:
     ``X[m, j]`` is ``X[:, j][m]``. None where `e` has no mask or several, or other items.
     """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return None
     items = subscript_items(e)
     if len(items) == 1 and (mask := _mask_of_places(items[0], cx)) is not None and (
-        is_update or (cx.fact(mask).rank or 0) > 1
+        is_update or (cx.fact(mask).rank or 0) > 1 or _have_equal_lengths(e.value, mask, cx)
     ):
         items = [mask]  # a mask of another shape than the array is replayed
     masks = [k for k, i in enumerate(items) if _is_mask(i, cx)]
@@ -255,6 +255,12 @@ def _mask_of_places(e: ast.expr, cx: Context) -> ast.expr | None:
         return truth_mask(x, cx) if cx.fact(x).array else None
     places = _nonzero_places(e, cx)
     return places.mask if places is not None and cx.fact(places.mask).rank == 1 else None
+
+
+def _have_equal_lengths(a: ast.expr, b: ast.expr, cx: Context) -> bool:
+    """Whether the vectors `a` and `b` surely have equal lengths."""
+    (n, m) = (cx.fact(e).shape for e in (a, b))
+    return n is not None and n == m and len(n) == 1 and n[0] is not None
 
 
 def _is_mask(e: ast.expr, cx: Context) -> bool:

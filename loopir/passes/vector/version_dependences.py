@@ -1,0 +1,137 @@
+"""Loop versioning by dependence direction: a loop that may read ahead of its writes has vectors.
+
+A comparison before the loop tells whether it does, by the distance of the two accesses.
+LLVM: runtime checks of LoopAccessAnalysis, which compare addresses of arrays; here both accesses
+are of one array, at subscripts whose difference is not known before the call.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import TypeGuard
+
+from ...algebra.constant_folding import index_const
+from ...algebra.index_builder import logical_and
+from ...algebra.rewrite_rules import rewrite
+from ...analysis.access import Access
+from ...analysis.dependence import dependences
+from ...analysis.integers.affine import Affine, AffineForm
+from ...analysis.mod_ref import arrays_read
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import FreshNames, bound_names, names_read
+from ...ir_traversal import is_innermost, walk
+from ...lazy_dataclass import replace
+from ...nodes import Call, Const, Expr, If, Kernel, Loop, Node, Stmt, Store, Var, Yield
+from ...statement_blocks import map_statements
+from .if_convert import flatten_loop
+from .vectorize_legality import vectorization_obstacle
+
+__all__ = ["version_dependences"]
+
+
+def version_dependences(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """Copy an innermost loop that could be vectorised if no iteration read what an earlier one has
+    written. The copy (`Loop.ivdep`), without branches, runs where a comparison before the loop
+    tells so: accesses of one array are evenly apart, by a distance that the loop does not change,
+    so that its sign decides. Before::
+
+        def k(x: mut(f64[::1]), d: i64):
+            for i in loop(0, 100):
+                if x[i + d] > x[i]:
+                    x[i] = x[i + d]
+
+    after::
+
+        def k(x: mut(f64[::1]), d: i64):
+            if d >= 0:
+                for i_1 in ivdep_loop(0, 100):
+                    x[i_1] = where(x[i_1 + d] > x[i_1], x[i_1 + d])
+            else:
+                for i_2 in loop(0, 100):
+                    if x[i_2 + d] > x[i_2]:
+                        x[i_2] = x[i_2 + d]
+    """
+    fresh = FreshNames(kernel)
+    ordered_versions = {id(n.orelse[0]) for n in walk(kernel) if _is_versions(n)}
+
+    def edit(s: Stmt) -> Stmt:
+        """`s` in two versions, if it is a loop that can be vectorised in one of them."""
+        if not isinstance(s, Loop) or s.ivdep or not is_innermost(s) or id(s) in ordered_versions:
+            return s
+        flat = flatten_loop(s, kernel, fresh) or s
+        obstacle = vectorization_obstacle(flat, kernel, reassociate=reassociate)
+        if obstacle is None or obstacle.code != "VECTOR_DEPENDENCE":
+            return s
+        conditions = _conditions(flat, kernel)
+        fast = replace(flat, ivdep=True)
+        if not conditions or _stores_lane_by_lane(fast):
+            return s
+        if vectorization_obstacle(fast, kernel, reassociate=reassociate):
+            return s
+        reads_ahead = reduce(logical_and, conditions)
+        if isinstance(reads_ahead, Const):
+            return fast if reads_ahead.value else s
+        fast, ordered = fresh.copy(fast), fresh.copy(s)
+        yields = tuple(
+            Yield(a.name, p.current, q.current)
+            for a, p, q in zip(s.accs, fast.accs, ordered.accs, strict=True)
+        )
+        return If(reads_ahead, (fast,), (ordered,), yields, span=s.span)
+
+    return map_statements(kernel, edit, Loop)
+
+
+def _is_versions(s: Node) -> TypeGuard[If]:
+    """Whether `s` chooses between the versions of a loop."""
+    match s:
+        case If(then=(Loop(ivdep=True),), orelse=(Loop(ivdep=False),)):
+            return True
+    return False
+
+
+def _stores_lane_by_lane(loop: Loop) -> bool:
+    """Whether `loop` stores small elements under a mask, and does not load from that array: most
+    targets then store lane by lane, which takes longer than the branch.
+    """
+    masked = (s for s in loop.body if isinstance(s, Store) and s.mask is not None)
+    narrow = {s.array for s in masked if DTYPES[s.value.dtype].bits < 32}
+    return not narrow <= arrays_read((loop,))
+
+
+def _conditions(loop: Loop, kernel: Kernel) -> list[Expr]:
+    """The comparisons that must hold before `loop` so that its dependences of no constant distance
+    are all of reads that come before the writes; none if that cannot be told by comparisons.
+    """
+    conditions: dict[Expr, None] = {}
+    inside = bound_names(loop)
+    for d in dependences(loop, kernel):
+        if d.distance is not None:
+            continue
+        read, write = (d.source, d.sink) if d.sink.is_write else (d.sink, d.source)
+        ahead = None if read.is_write else next(_steps_ahead(read, write, loop.var), None)
+        if ahead is None:
+            return []
+        for name in ahead.variables:
+            ahead = ahead.substitute(name, AffineForm({Var(name, INDEX): 1}))
+        condition = rewrite(Call("ge", (ahead.expr(), index_const(0)), "bool"))
+        if not names_read(condition).isdisjoint(inside):
+            return []
+        conditions[condition] = None
+    return list(conditions)
+
+
+def _steps_ahead(read: Access, write: Access, var: str) -> Iterator[Affine]:
+    """Forms that are at least 0 where no iteration of the loop over `var` reads an element that an
+    earlier one has written. One for each axis along which both accesses advance evenly::
+
+        x[i + d], x[i]       d
+        x[n - i], x[k - i]   k - n
+    """
+    if len(read.index) != len(write.index):
+        return
+    for p, q in zip(read.index, write.index, strict=True):
+        if p is None or q is None:
+            continue
+        step = p.coefficient(var)
+        if step and step == q.coefficient(var):
+            yield (p - q) * (1 if step > 0 else -1)
