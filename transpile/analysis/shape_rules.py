@@ -36,7 +36,7 @@ from .type_facts import UNIT_LENGTH, Fact, Facts, Shape
 
 __all__ = [
     "find_length_names", "gives_shape", "is_grid", "is_squeeze", "joins_items",
-    "new_array_type", "rank_of_call", "rank_of_method", "reshaping",
+    "known_lengths", "new_array_type", "rank_of_call", "rank_of_method", "reshaping",
     "shape_of_call", "shape_of_lengths", "shape_of_product", "with_elementwise_shape",
 ]
 
@@ -300,11 +300,11 @@ def shape_of_call(facts: Facts, target: object, e: ast.Call) -> Shape | None:
         case [n, *_] if rule == "shape" and facts.of(n).is_int:
             return shape_of_lengths(facts, [n])
         case [like, *_] if rule == "like":
-            return None if gives_shape(target, e) else _lengths(facts, like)
+            return None if gives_shape(target, e) else known_lengths(facts, like)
         case [ast.List() | ast.Tuple() as display, *_] if rule == "convert":
             return _display_shape(facts, display)
         case [converted, *_] if rule == "convert":
-            return _lengths(facts, converted)
+            return known_lengths(facts, converted)
         case [left, right] if target in (np.dot, np.matmul) and not e.keywords:
             return shape_of_product(facts, left, right)
         case args if rule == "elementwise" or _is_elementwise_ufunc(target, e):
@@ -313,7 +313,7 @@ def shape_of_call(facts: Facts, target: object, e: ast.Call) -> Shape | None:
             method = e.func if target is None and isinstance(e.func, ast.Attribute) else None
             row = method_row(method.attr) if method else None
             keeps_shape = row is not None and row.rank == "like"
-            return _lengths(facts, method.value) if method and keeps_shape else None
+            return known_lengths(facts, method.value) if method and keeps_shape else None
 
 
 def shape_of_lengths(facts: Facts, lengths: Sequence[ast.expr]) -> Shape | None:
@@ -329,7 +329,7 @@ def shape_of_lengths(facts: Facts, lengths: Sequence[ast.expr]) -> Shape | None:
 
 def shape_of_product(facts: Facts, left: ast.expr, right: ast.expr) -> Shape | None:
     """The shape of the product of two vectors or matrices."""
-    a, b = _lengths(facts, left), _lengths(facts, right)
+    a, b = known_lengths(facts, left), known_lengths(facts, right)
     if not a or not b or len(a) > 2 or len(b) > 2:
         return None
     return (*a[:-1], *b[:-2], *b[-1:] * (len(b) - 1)) or None
@@ -360,7 +360,7 @@ def _broadcast_shape(facts: Facts, operands: Sequence[ast.expr]) -> Shape | None
     shape, or two lengths of an axis differ and neither is 1.
     """
     arrays = [e for e in operands if facts.of(e).rank != 0]
-    shapes = [shape for e in arrays if (shape := _lengths(facts, e))]
+    shapes = [shape for e in arrays if (shape := known_lengths(facts, e))]
     if not shapes or len(shapes) < len(arrays):
         return None
     rank = max(map(len, shapes))
@@ -371,7 +371,7 @@ def _broadcast_shape(facts: Facts, operands: Sequence[ast.expr]) -> Shape | None
     return tuple(length for axis in axes for length in axis)
 
 
-def _lengths(facts: Facts, e: ast.expr) -> Shape | None:
+def known_lengths(facts: Facts, e: ast.expr) -> Shape | None:
     """The lengths of the array `e`. An unknown length is the expression ``e.shape[k]``, if `e` is
     the name of an array that is no view of another one, and keeps its value. None if a length
     remains unknown.

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...analysis.expression_facts import operator_fact
+from ...analysis.shape_rules import known_lengths
 from ...analysis.type_facts import UNIT_LENGTH
 from ...frontend.ast_walk import integer_constant, same_tree, subscript_items, tree_key, walk_nodes
 from ...frontend.core_nodes import copy_location
@@ -220,8 +221,9 @@ def subscript_store(
 
 def masked_operand(e: ast.expr, cx: Context, is_update: bool = False) -> _Masked | None:
     """The subscript `e` in the form ``array[mask]``; ``X[np.nonzero(m)]`` is ``X[m]``, of a vector
-    in an update, or if the mask is as long as the vector. Ints before the mask, and ints and slices after it, are applied first:
-    ``X[m, j]`` is ``X[:, j][m]``. None where `e` has no mask or several, or other items.
+    in an update, or if the mask is as long as the vector. Ints before the mask, and ints and slices
+    after it, are applied first: ``X[m, j]`` is ``X[:, j][m]``. None where `e` has no mask or
+    several, or other items.
     """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return None
@@ -259,8 +261,8 @@ def _mask_of_places(e: ast.expr, cx: Context) -> ast.expr | None:
 
 def _have_equal_lengths(a: ast.expr, b: ast.expr, cx: Context) -> bool:
     """Whether the vectors `a` and `b` surely have equal lengths."""
-    (n, m) = (cx.fact(e).shape for e in (a, b))
-    return n is not None and n == m and len(n) == 1 and n[0] is not None
+    n, m = (known_lengths(cx.facts, e) for e in (a, b))
+    return n is not None and n == m and len(n) == 1
 
 
 def _is_mask(e: ast.expr, cx: Context) -> bool:

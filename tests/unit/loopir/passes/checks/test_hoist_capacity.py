@@ -49,7 +49,7 @@ def triangle(a, b):
     for i in range(len(a)):
         row = []
         for j in range(i + 1):
-            row.append(a[i][j % len(a[i])] + b[0][0])
+            row.append(a[i][j % len(a[i])] + b[0][0])  # noqa: PERF401 (the program under test)
         out.append(row)
     return out
 
@@ -58,7 +58,7 @@ def flags(a, b):
     out = []
     for row in a:
         for v in row:
-            out.append(v > b[0][0])
+            out.append(v > b[0][0])  # noqa: PERF401 (the program under test)
         out.append(False)
     return out
 
