@@ -44,6 +44,7 @@ from .checks.hoist_capacity import hoist_capacity
 from .checks.hoist_checks import hoist_checks
 from .checks.hoist_overflow import hoist_overflow
 from .checks.inductive_ranges import inductive_ranges
+from .checks.nest_ranges import nest_ranges
 from .checks.range_checks import range_checks
 from .checks.repeated_checks import repeated_checks
 from .loops.block_cache import block_cache
@@ -264,6 +265,11 @@ PASS_LIST: tuple[Pass, ...] = (
         run=popcount_loops, needs=(While,),
         reason="after check_elimination, which drops checks of unsigned numbers; the loops around"
         " are then innermost",
+    ),
+    Pass(
+        run=nest_ranges, needs=(Check,), when=contains_nest,
+        reason="after check_elimination, which drops checks of other nests; partition_loops splits"
+        " the loops of a nest",
     ),
     Pass(
         run=partition_loops,

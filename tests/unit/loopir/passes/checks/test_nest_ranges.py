@@ -1,0 +1,81 @@
+"""Nests over flattened tables: Python's answers at all ends, and no checks where they are inside.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+
+from transpile import fuse
+
+
+def product(a, b, c, n, m):
+    for i in range(n):
+        for j in range(m):
+            s = a[0] * 0
+            for k in range(n):
+                s += a[i * n + k] * b[k * m + j]
+            c[i * m + j] = s
+    return c
+
+
+def smoothed(a, b, c, n, m):
+    for y in range(1, n - 1):
+        for x in range(1, m - 1):
+            p = y * m + x
+            c[p] = a[p - m] + a[p + m] + a[(y - 1) * m + x - 1] + b[p]
+    return c
+
+
+def shifted(a, b, c, n, m):
+    w = n - m
+    for i in range(n):
+        for j in range(m):
+            c[j] += a[i * w + j]
+    return c
+
+
+def last_first(a, b, c, n, m):
+    for i in range(n):
+        for j in range(m):
+            c[(n - 1 - i) * m + j] = a[i * m + j] * 2
+    return c
+
+
+FUNCTIONS = [product, smoothed, shifted, last_first]
+SIZES = [(0, 0), (1, 1), (2, 3), (3, 2), (17, 5), (5, 17), (-1, 4), (4, -1), (1, 40)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8"])
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_flattened_tables_give_pythons_answer(f: Any, dtype: str) -> None:
+    compiled = fuse(f, on_reject="raise", reassociate=False)
+    rng = np.random.default_rng(0)
+    for n, m in SIZES:
+        size = max(n * n, n * m, m * m, 1) + 1
+        for missing in (0, 1, 2, size // 2):
+            arrays = [rng.integers(0, 3, size - missing).astype(dtype) for _ in range(3)]
+            results = [
+                outcome(g, (*(x.copy() for x in arrays), n, m)) for g in (compiled, f)
+            ]
+            assert_same(*results, f"{n} {m} {missing}")
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("width", [1 << 31, 1 << 40, -(1 << 40), 1 << 62, (1 << 63) - 1])
+def test_products_that_wrap_around_are_no_subscripts(f: Any, width: int) -> None:
+    compiled = fuse(f, on_reject="raise")
+    for n, m in ((0, width), (1, width), (2, width), (-width, 3)):
+        arrays = [np.arange(8.0) for _ in range(3)]
+        results = [outcome(g, (*(x.copy() for x in arrays), n, m)) for g in (compiled, f)]
+        assert_same(*results, f"{n} {m}")
+
+
+def test_a_product_of_flattened_matrices_is_computed_in_vectors() -> None:
+    a = np.arange(64.0)
+    text = fuse(product, on_reject="raise").emit("loopir", a, a, a.copy(), 8, 8)
+    fast = text.split("\n    else:")[0]
+    assert "check(" not in fast
+    assert "vec(" in fast
