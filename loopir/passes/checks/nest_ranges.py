@@ -111,9 +111,9 @@ class _Nest:
         self.outcomes: dict[Expr, bool] = {}
         self.has_products = False
         self.ends: dict[str, _Ends] = {}
-        for n in loops:
-            if isinstance(n.range, Interval) and variables[n.var] == 1:
-                self._add_variable(n.var, n.range)
+        for loop in loops:
+            if isinstance(loop.range, Interval) and variables[loop.var] == 1:
+                self._add_variable(loop.var, loop.range)
         for n in walk(nest):
             if isinstance(n, Check):
                 self._assume(n.cond)
@@ -231,9 +231,9 @@ def _versions(s: Loop, fresh: FreshNames) -> Stmt:
     if sum(1 for _ in walk(s)) > _MAX_NODES:
         return s
     nest = _Nest(s)
-    if not nest.has_products or not nest.outcomes:
+    if not nest.has_products or not nest.conditions:
         return s
-    fits = reduce(logical_and, nest.conditions, literal(True, "bool"))
+    fits = rewrite(reduce(logical_and, nest.conditions))
 
     def decided(n: Node) -> Node:
         """`n` with what is assumed."""
@@ -244,4 +244,4 @@ def _versions(s: Loop, fresh: FreshNames) -> Stmt:
         Yield(a.name, p.current, q.current)
         for a, p, q in zip(s.accs, fast.accs, checked.accs, strict=True)
     )
-    return If(rewrite(fits), (fast,), (checked,), yields, span=s.span)
+    return If(fits, (fast,), (checked,), yields, span=s.span)
