@@ -17,8 +17,9 @@ from loopir.analysis.decomposition.chunk_axes import FoldOrder
 from loopir.lazy_dataclass import record
 
 __all__ = [
-    "Call", "CandidateTask", "CombineTask", "EmptyCall", "InObject", "ItemOf", "Number",
-    "PickTask", "SkipTask", "TrimTask", "joined_candidates", "ordered_fold", "passed_on",
+    "Call", "CandidateTask", "CombineTask", "CombineTuples", "EmptyCall", "InObject",
+    "ItemOf", "JoinTuples", "Number", "PickTask", "SkipTask", "TrimTask",
+    "joined_candidates", "ordered_fold", "passed_on",
 ]
 
 _BLOCKS_PER_GROUP = 64  # as BLOCKS_PER_GROUP of `passes.reduce.blocked_summation`
@@ -226,6 +227,49 @@ class CombineTask:
             parts = parts.reshape(-1, *parts.shape[items:])
             parts = ordered_fold(self.op, parts, 0, "items")
         return parts if self.chosen is None else np.where(parts, *self.chosen)
+
+
+@record(frozen=True, slots=True)
+class JoinTuples:
+    """Puts tuples of parts that chunks give (`InObject`), in nested lists along the axes in front,
+    side by side: one tuple, in an array of objects with `rank` axes.
+    """
+
+    rank: int
+
+    def __call__(
+        self, parts: Any, axis: Any = None, keepdims: Any = None, computing_meta: bool = False
+    ) -> np.ndarray:
+        if computing_meta:  # Dask only asks for the type
+            return np.empty((0,) * self.rank, object)
+        return _in_object(_side_by_side(parts, 0), self.rank)
+
+
+def _side_by_side(parts: Any, axis: int) -> Any:
+    """The tuples in nested lists as one, whose items are concatenated along their first axes."""
+    if isinstance(parts, np.ndarray):
+        return parts.item()
+    tuples = [_side_by_side(part, axis + 1) for part in parts]
+    return tuple(np.concatenate(of, axis) for of in zip(*tuples, strict=True))
+
+
+@record(frozen=True, slots=True)
+class CombineTuples:
+    """Combines the parts of several results, in tuples as for `JoinTuples`: the tuple of what the
+    tasks give, in an array of objects with `rank` axes.
+    """
+
+    tasks: tuple[tuple[int, CombineTask], ...]
+    """For each result its place in the tuples, and what combines its parts."""
+    rank: int
+
+    def __call__(
+        self, parts: Any, axis: Any = None, keepdims: Any = None, computing_meta: bool = False
+    ) -> np.ndarray:
+        if computing_meta:
+            return np.empty((0,) * self.rank, object)
+        joined = _side_by_side(parts, 0)
+        return _in_object(tuple(task(joined[k]) for k, task in self.tasks), self.rank)
 
 
 # -- extrema with their places

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import isnan
+from math import isnan, prod
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,11 @@ from .block_functions import BlockTask, FoldedAxis, Part, blocks_of
 from .chunk_tasks import (
     CandidateTask,
     CombineTask,
+    CombineTuples,
     EmptyCall,
     InObject,
     ItemOf,
+    JoinTuples,
     Number,
     PickTask,
     SkipTask,
@@ -160,27 +162,86 @@ def _reductions(call: DaskCall, wanted: Sequence[int]) -> Iterator[tuple[int, An
         task = SkipTask(task, call.names.index(starts_at), axes)
         inputs.append(_numbers(cut, range(len(cut.sizes))))
     tuples = [_tuples(call, task, inputs)] if len(wanted) > 1 else []
+    groups: dict[tuple[int, ...], list[int]] = {}  # the places of results folded over these axes
     for n, k in enumerate(wanted):
-        output = call.plan.outputs[k]
-        lead = [c for c, _ in folds[k]]
-        parts = {c.symbol: _parts_of(c, orders.get(c.symbol, "unknown")) for c in lead}
-        sizes = {**parts, **_sizes(call.results[k])}
-        partial = _blockwise(
-            call, ItemOf(n, output.dtype) if tuples else task, sizes, output.dtype,
-            tuples or inputs)
-        if not lead:
-            yield k, partial
+        groups.setdefault(tuple(c.symbol for c, _ in folds[k]), []).append(n)
+    for lead, group in groups.items():
+        results = [(n, wanted[n]) for n in group]
+        if len(group) > 1 and lead:
+            yield from _reductions_of_tuples(call, results, lead, *tuples)
             continue
-        combine = CombineTask(
-            folds[k][0][1].op, tuple(orders.get(c.symbol, "unknown") for c in lead),
-            output.chosen, _empty_call(call), k if call.plan.is_tuple else None,
-        )
-        yield k, da.reduction(
-            partial, chunk=passed_on, combine=passed_on, aggregate=combine,
-            axis=tuple(range(len(lead))), dtype=output.dtype, concatenate=True, keepdims=False,
-            name=_name(call),
-            meta=np.empty((0,) * output.rank, output.dtype),
-        )
+        for n, k in results:
+            output = call.plan.outputs[k]
+            sizes = {**_part_counts(call, k), **_sizes(call.results[k])}
+            item = ItemOf(n, output.dtype) if tuples else task
+            partial = _blockwise(call, item, sizes, output.dtype, tuples or inputs)
+            if not lead:
+                yield k, partial
+                continue
+            yield k, da.reduction(
+                partial, chunk=passed_on, combine=passed_on, aggregate=_combine_task(call, k),
+                axis=tuple(range(len(lead))), dtype=output.dtype, concatenate=True, keepdims=False,
+                name=_name(call), split_every=_most_joined(call, [k]),
+                meta=np.empty((0,) * output.rank, output.dtype),
+            )
+
+
+def _reductions_of_tuples(
+    call: DaskCall, results: Sequence[tuple[int, int]], lead: Sequence[int],
+    tuples: tuple[Any, tuple[int, ...]],
+) -> Iterator[tuple[int, Any]]:
+    """`results`, pairs of a place in the `tuples` of parts and the number of a result, which are
+    all folded over the axes `lead`: combined by the same tasks.
+    """
+    import dask.array as da
+
+    array, symbols = tuples
+    rest = tuple(s for s in symbols if s not in lead)
+    combined = da.reduction(
+        array, chunk=passed_on, combine=JoinTuples(len(symbols)),
+        aggregate=CombineTuples(tuple((n, _combine_task(call, k)) for n, k in results), len(rest)),
+        axis=tuple(k for k, s in enumerate(symbols) if s in lead), dtype=object, concatenate=False,
+        keepdims=False, name=_name(call), meta=np.empty((0,) * len(rest), object),
+        split_every=_most_joined(call, [k for _, k in results]),
+    )
+    for n, (_, k) in enumerate(results):
+        dtype = call.plan.outputs[k].dtype
+        sizes = _sizes(call.results[k])
+        yield k, _blockwise(call, ItemOf(n, dtype), sizes, dtype, [(combined, rest)])
+
+
+def _combine_task(call: DaskCall, k: int) -> CombineTask:
+    """What combines the parts of result `k`."""
+    folds, orders = call.folds(k), dict(call.orders)
+    return CombineTask(
+        folds[0][1].op, tuple(orders.get(c.symbol, "unknown") for c, _ in folds),
+        call.plan.outputs[k].chosen, _empty_call(call), k if call.plan.is_tuple else None,
+    )
+
+
+def _part_counts(call: DaskCall, k: int) -> dict[int, tuple[float, ...]]:
+    """How many parts of result `k` the chunks give, along the axes over which it is folded."""
+    orders = dict(call.orders)
+    return {
+        c.symbol: _parts_of(c, orders.get(c.symbol, "unknown")) for c, _ in call.folds(k)
+    }
+
+
+_MOST_JOINED, _JOINED_BYTES = 256, 1 << 22
+"""The chunks whose parts one task joins: at most so many, and so many bytes of parts."""
+
+
+def _most_joined(call: DaskCall, results: Sequence[int]) -> int:
+    """The parts of how many chunks one task joins. Parts are small as a rule; each task costs Dask
+    a fraction of a millisecond.
+    """
+    size = 0.0
+    for k in results:
+        chunks = [*_part_counts(call, k).values(), *_sizes(call.results[k]).values()]
+        size += call.plan.outputs[k].dtype.itemsize * prod(max(n, default=0) for n in chunks)
+    if isnan(size):
+        return 4  # as Dask does by itself
+    return max(4, min(_MOST_JOINED, int(_JOINED_BYTES / max(size, 1))))
 
 
 def _folded_axis(call: DaskCall, cut: Cut, order: FoldOrder) -> FoldedAxis:

@@ -592,3 +592,47 @@ def test_arrays_that_are_expressions(tmp_path: Path) -> None:
     words = [sys.executable, str(path)]
     found = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert found.stdout == "as in one piece\n", found.stderr
+
+
+def sum_and_squares(z):
+    s = t = 0.0
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            s += z[i, j]
+            t += z[i, j] * z[i, j]
+    return s, t
+
+
+def column_sums_and_squares(z):
+    return z.sum(axis=0), (z * z).sum(axis=0)
+
+
+def tasks_of(*results: Any) -> int:
+    """The tasks of a graph that computes them all."""
+    return len(dict(dask.optimize(*results)[0].__dask_graph__()))
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "chunks"), [
+        (statistics, (700 * 3,), (3,)),  # two levels of tasks that join
+        (sum_and_squares, (12, 40), (5, 7)), (sum_and_squares, (3, 900), (3, 2)),
+        (column_sums_and_squares, (40, 12), (7, 5)), (column_sums_and_squares, (600, 3), (1, 3)),
+    ],
+)
+def test_folds_of_several_results_are_joined(
+    function: Callable[..., Any], shape: tuple[int, ...], chunks: tuple[int, ...]
+) -> None:
+    values = np.random.default_rng(5).integers(-99, 99, shape).astype(float)  # sums are exact
+    f = fuse(function, on_reject="raise")
+    got = f(da.from_array(values, chunks=chunks))
+    for part, wanted in zip(got, f(values), strict=True):
+        assert part.dtype == np.asarray(wanted).dtype
+        assert_equal(part.compute(), wanted)
+
+
+def test_results_share_the_tasks_of_their_chunks() -> None:
+    f = fuse(statistics, on_reject="raise")
+    (x,) = dask.persist(da.ones(100 * BLOCK, chunks=BLOCK))
+    results = f(x)
+    assert tasks_of(*results) <= 2 * 100 + 2 * len(results)
+    assert tasks_of(results[0]) <= 2 * 100 + 2
