@@ -473,3 +473,39 @@ def test_sse2_code_has_no_later_instructions(name: str) -> None:
     ).stdout
     names = {line.split("\t")[1].split()[0] for line in listing.splitlines() if "\t" in line}
     assert not {x for x in names if x.startswith("v") and x not in ("verr", "verw")}
+
+
+BLENDED = """
+def k(x: mut(f64[::1]), y: f64[::1], b: mut(bool[::1]), d: i64):
+    disjoint(y, x)
+    disjoint(b, x)
+    for i in vec(0, y.shape[0], width=W):
+        v = x[i:W]
+        m = v > y[i:W]
+        x[i:W] = where(m, y[i:W])
+        b[i:W] = where(m, broadcast(True, W))
+    for i_1 in vec(0, y.shape[0], width=W):
+        m_1 = y[i_1:W] > broadcast(0.5, W)
+        x[y.shape[0] - 1 - i_1:W:-1] = where(m_1, y[i_1:W] * broadcast(2.0, W))
+"""
+
+
+@pytest.mark.parametrize("name", VECTOR_TARGETS)
+def test_stores_to_loaded_elements_have_masks_only_where_masks_are_bits(name: str) -> None:
+    legal = legalize(parse(BLENDED), TARGETS[name])
+    masked = [n.array for n in walk(legal) if isinstance(n, ir.Store) and n.mask is not None]
+    expected = ["x", "b", "x"] if TARGETS[name].masks == "bits" else ["b", "x"]
+    assert masked == expected
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.parametrize("n", SIZES)
+def test_masked_stores_of_all_kinds(name: str, n: int) -> None:
+    kernel = parse(BLENDED)
+    results = []
+    for run in (run_kernel, lambda k, a: run_native(k, name, a)):
+        rng = np.random.default_rng(n)
+        arrays = {"x": rng.random(n), "y": rng.random(n), "b": np.zeros(n, bool), "d": 0}
+        run(kernel, arrays)
+        results.append([arrays["x"].tolist(), arrays["b"].tolist()])
+    assert results[0] == results[1]
