@@ -41,7 +41,7 @@ typedef union {
 #define TP_STORED(array) __asm__ volatile("" : : "r"(array) : "memory")
 
 /* Hides from gcc that a float is the result of a choice: it would move a conversion of the result into both sides, which may raise a flag. */
-#define TP_CHOSEN(value) __extension__({ __typeof__(value) one_ = (value); __asm__("" : "+" TP_FLOATS(one_)); one_; })
+#define TP_CHOSEN(value) __extension__({ __auto_type one_ = (value); __asm__("" : "+" TP_FLOATS(one_)); one_; })
 
 /* Hides one of two compared floats from gcc: it may hoist a loop-invariant choice as a minimum or a comparison that raises `invalid` on a quiet NaN. */
 #if defined __x86_64__ && !defined __clang__
@@ -79,8 +79,8 @@ typedef union {
 #endif
 
 /* A condition or an integer (ASKED), or a float or a vector (EVERYWHERE), that is computed even where its value is not needed. */
-#define TP_ASKED(value) __extension__({ __typeof__(value) asked_ = (value); TP_COMPUTED(asked_); asked_; })
-#define TP_EVERYWHERE(value) __extension__({ __typeof__(value) all_ = (value); TP_COMPUTED_V(all_); all_; })
+#define TP_ASKED(value) __extension__({ __auto_type asked_ = (value); TP_COMPUTED(asked_); asked_; })
+#define TP_EVERYWHERE(value) __extension__({ __auto_type all_ = (value); TP_COMPUTED_V(all_); all_; })
 
 /* The hardware's floating-point flags, as the bits of status_bits.STATUS: divide 1, over 2, under 4, invalid 8. */
 #if defined __x86_64__

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+from written import written
 
 from loopir.ir_parser import parse
 from loopir.passes.pass_list import optimise
+from targets.build import c_compiler
 from targets.c.emit_c import emit
 from targets.isa.target_registry import TARGETS
 from targets.legalization.legalize import legalize
@@ -93,3 +96,21 @@ def test_warnings_are_those_of_what_python_computes(function, t, low) -> None:
         results.append((value, out.tolist(), [str(w.message) for w in shown]))
     assert results[0][:2] == results[1][:2]
     assert set(results[0][2]) == set(results[1][2])
+
+
+def test_a_long_chain_of_conditions_is_compiled_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A macro of C that has its operand twice makes 2**40 texts of 40 selects in one another."""
+    monkeypatch.setattr(c_compiler, "TIMEOUT", 20.0)
+    monkeypatch.setattr(c_compiler, "_timed_out", set())
+    chain = "".join(f"        elif v < {k}.5: r = v * {k}.0\n" for k in range(1, 40))
+    f = written(tmp_path, (
+        "def f(x, out):\n    for i in range(len(x)):\n        v = x[i]\n"
+        f"        if v < 0.0: r = -v\n{chain}        else: r = 1.0 / v\n        out[i] = r\n")).f
+    x = np.linspace(-1.0, 45.0, 40)
+    ours, theirs = np.zeros(40), np.zeros(40)
+    for target in ("scalar", "sse2"):
+        fuse(f, on_reject="raise", target=target)(x, ours)
+        f(x, theirs)
+        assert ours.tobytes() == theirs.tobytes()
