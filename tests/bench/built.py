@@ -132,7 +132,7 @@ def _calls(site: Path, rounds: int) -> Iterator[str]:
             runs = {"built": partial(built, *one), "fuse": partial(compiled, *other)}
             times = measure(runs, rounds)
             ratio = times["built"] / times["fuse"]
-            yield f"{case.name:21}{n:6}{times['built'] * 1e9:10.0f} ns   {ratio:.2f}"
+            yield f"{case.name:21}{n:6}{times['built'] * 1e9:15,.0f} ns   {ratio:.2f}"
 
 
 if __name__ == "__main__":
