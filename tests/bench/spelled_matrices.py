@@ -534,6 +534,45 @@ def lower_sum_break(a):
     return s
 
 
+def flat_product_accumulator(a, b, n):
+    c = np.zeros(n * n)
+    for i in range(n):
+        for j in range(n):
+            s = 0.0
+            for k in range(n):
+                s += a[i * n + k] * b[k * n + j]
+            c[i * n + j] = s
+    return c
+
+
+def flat_product_in_place(a, b, n):
+    c = np.zeros(n * n)
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i * n + j] += a[i * n + k] * b[k * n + j]
+    return c
+
+
+def flat_product_rows(a, b, n):
+    c = np.zeros(n * n)
+    for i in range(n):
+        for k in range(n):
+            v = a[i * n + k]
+            for j in range(n):
+                c[i * n + j] += v * b[k * n + j]
+    return c
+
+
+def flat_product_of_tables(a, b, n):
+    x, y, c = a.reshape(n, n), b.reshape(n, n), np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i, j] += x[i, k] * y[k, j]
+    return c.ravel()
+
+
 IDIOMS = idioms_of(globals(), (
     Row("matrix_product", 96, lambda n, r: (r.random((n, n)), r.random((n, n))), 6),
     Row("matrix_vector", 128, lambda n, r: (r.random((n, n)), r.random(n)), 9),
@@ -545,4 +584,5 @@ IDIOMS = idioms_of(globals(), (
     Row("sum_of_squares", 128, lambda n, r: (r.random((n, n)),), 9),
     Row("scaled_rows", 128, lambda n, r: (r.random((n, n)), r.random(n)), 9),
     Row("lower_sum", 128, lambda n, r: (r.random((n, n)),), 9),
+    Row("flat_product", 64, lambda n, r: (r.random(n * n), r.random(n * n), n), 6),
 ))
