@@ -35,7 +35,7 @@ memory would be read too often.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from loopir import nodes as ir
@@ -250,7 +250,7 @@ def _with_short_products(
 
 def _with_blended_stores(loop: ir.VecLoop, kernel: ir.Kernel) -> ir.VecLoop:
     """`loop` with masked stores to elements that it has loaded before as stores of all lanes, which
-    keep the loaded elements where the mask is false::
+    keep the loaded elements where the mask is false, in an array that the kernel owns (`Param`)::
 
         v = x[i:4]                       v = x[i:4]
         m = v > y[i:4]                   m = v > y[i:4]
@@ -258,9 +258,12 @@ def _with_blended_stores(loop: ir.VecLoop, kernel: ir.Kernel) -> ir.VecLoop:
 
     A masked store takes a cycle or twenty on AVX2, by the machine, and is made lane by lane of
     small lanes, and on SSE2 and NEON. No other iteration stores to an element that this one loads,
-    if the iterations run at the same time. A loop that undoes its stores keeps the masks.
+    if the iterations run at the same time. Another thread may store to an array of the user's at
+    other elements meanwhile, which must not get their old values back. A loop that undoes its
+    stores keeps the masks.
     """
-    if loop.undoes or loop.width == 1 or not any(_masked(s) for s in loop.body):
+    seen = {p.name for p in kernel.params if not p.owned}
+    if loop.undoes or loop.width == 1 or not any(_masked(s, seen) for s in loop.body):
         return loop
     values = {s.name: s.value for s in loop.body if isinstance(s, ir.Assign)}
     loaded: dict[ir.Load, ir.Expr] = {}
@@ -276,7 +279,7 @@ def _with_blended_stores(loop: ir.VecLoop, kernel: ir.Kernel) -> ir.VecLoop:
             v = s.value
             element = ir.Load(s.array, s.index, v.dtype, v.lanes, s.axis, s.step)
             old = loaded.get(_with_whole_subscripts(element, values))
-            if s.mask is not None and old is not None:
+            if s.mask is not None and old is not None and s.array not in seen:
                 blend = ir.Call("select", (s.mask, v, old), v.dtype, v.lanes)
                 s = replace(s, value=blend, mask=None)
         if written := arrays_written((s,)):
@@ -288,9 +291,9 @@ def _with_blended_stores(loop: ir.VecLoop, kernel: ir.Kernel) -> ir.VecLoop:
     return replace(loop, body=tuple(body)) if tuple(body) != loop.body else loop
 
 
-def _masked(s: ir.Stmt) -> bool:
-    """Whether `s` is a store with a mask."""
-    return isinstance(s, ir.Store) and s.mask is not None
+def _masked(s: ir.Stmt, seen: Set[str]) -> bool:
+    """Whether `s` is a store with a mask to an array that is not in `seen`."""
+    return isinstance(s, ir.Store) and s.mask is not None and s.array not in seen
 
 
 def _with_whole_subscripts(e: ir.Load, values: Mapping[str, ir.Expr]) -> ir.Load:
