@@ -13,7 +13,7 @@ constraint system of ConstraintElimination::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count, islice
+from itertools import count, islice, product
 from typing import TypeAlias
 
 from ...dtypes import INDEX
@@ -35,6 +35,7 @@ __all__ = ["IntegerFacts", "Term", "is_length"]
 
 _MAX_INTERMEDIATE = 64  # limit on the terms that one search visits
 _MAX_TERMS = 4  # of a form whose pairs of terms are looked at
+_MAX_DIFFERENCE = 1 << 62  # a larger bound of a difference is not worth recording
 _NO_ROW: Mapping[str, int] = {}
 _VALUE_NUMBERS = count()
 
@@ -109,6 +110,17 @@ class IntegerFacts:
                 return found if is_within(found, dtype_bounds(INDEX)) else dtype_bounds(INDEX)
             case _:
                 return expression_bounds(e, self.range_of)
+
+    def _range_of_sum(self, e: Expr) -> Bounds | None:
+        """The range of a sum of several terms that does not overflow, by their known differences;
+        None for all else: ``n - i - 1`` is not negative where i < n.
+        """
+        if not (isinstance(e, Call) and e.dtype == INDEX and e.op in ("add", "sub")):
+            return None
+        if all(map(_is_plain_term, e.args)) or not self.fits(e):
+            return None
+        form = self.form(e)
+        return -self._max_of_form(form * -1), self._max_of_form(form)
 
     def term_range(self, t: Term) -> Bounds:
         """The range of the term `t`."""
@@ -217,7 +229,7 @@ class IntegerFacts:
         """Record the assignment of `e` to `name`; `e` does not read `name`."""
         self.forget(name)
         if is_scalar_integer(name):
-            self.ranges[name.name] = self.range_of(e)
+            self.ranges[name.name] = self._range_of_sum(e) or self.range_of(e)
         if name.dtype == e.dtype == INDEX and name.lanes == 1:
             for x, y, c in self._relations(name, e):
                 self._add_form_difference(x, y, c)
@@ -258,6 +270,13 @@ class IntegerFacts:
                 yield from ((v, self.form(p), 0) for p in args if self.range_of(p)[0] >= 0)
             case Call("floordiv" | "shr" | "mod" as op, (a, b)):
                 yield from self._quotient_relations(v, op, a, b)
+
+    def related_terms(self, t: Term) -> list[Term]:
+        """The terms whose difference to `t` is bounded by way of at most one other term."""
+        near = [*self.max_differences.get(t, ())]
+        near += [x for x, row in self.max_differences.items() if t in row]
+        far = [y for x in near for y in self.max_differences.get(x, ())]
+        return [x for x in dict.fromkeys((*near, *far)) if x != t]
 
     def _related_terms(self, form: AffineForm[Term]) -> set[Term]:
         """The terms of `form`, and those with a known difference to one of them."""
@@ -302,6 +321,19 @@ class IntegerFacts:
                 self.max_differences[larger] = {**row, smaller: c}
             self.tighten(larger, high=self.term_range(smaller)[1] + c)
             self.tighten(smaller, low=self.term_range(larger)[0] - c)
+        elif 2 < len(difference.terms) <= _MAX_TERMS:
+            self._add_difference_of_many(difference, c)
+
+    def _add_difference_of_many(self, form: AffineForm[Term], c: int) -> None:
+        """Record what the sum of the terms of `form` being at most `c` tells of two of them, with
+        the others at their least: ``i + k - n <= -1``, and k >= 0, is ``i - n <= -1``.
+        """
+        added, subtracted = ([t for t, k in form.terms.items() if k == sign] for sign in (1, -1))
+        for x, y in product(added, subtracted):
+            others = AffineForm({t: k for t, k in form.terms.items() if t not in (x, y)})
+            most = c - others.bounds(self.term_range)[0]
+            if most < _MAX_DIFFERENCE:
+                self._add_form_difference(_form_of_term(x), _form_of_term(y), most)
 
     def tighten(self, t: Term, low: int | None = None, high: int | None = None) -> None:
         """Intersect the range of `t` with these bounds."""

@@ -20,7 +20,7 @@ from .intervals import decide_comparison, dtype_bounds, is_scalar_integer
 
 __all__ = [
     "decided_answer", "assign_names", "assume_condition", "subsumes", "join_facts", "is_implied",
-    "assume_difference_at_most", "widen_facts",
+    "assume_difference_at_most", "relate_yield", "widen_facts",
 ]
 
 K = TypeVar("K")
@@ -158,6 +158,22 @@ def _restricted_to(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
         for t in unknown_in_b:
             a.eliminate(t)
     return a
+
+
+def relate_yield(name: Var, sides: tuple[IntegerFacts, IntegerFacts]) -> None:
+    """Record in the facts at the end of both sides of a branch how `name`, which each side has
+    bound to a value of its own, differs from the terms that either side relates it to. A join keeps
+    what both sides have recorded::
+
+        k = t + 1, t - n <= -2    and    k = t + 2, t - n <= -3    →    k - n <= -1
+    """
+    terms = dict.fromkeys(t for f in sides for t in f.related_terms(name.name))
+    for f in sides:
+        to_term = f.max_term_differences_from(name.name)
+        for t in terms:
+            if _knows_term(f, t):
+                f.add_difference(name.name, t, to_term(t))
+                f.add_difference(t, name.name, f.max_term_difference(t, name.name))
 
 
 def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:

@@ -29,6 +29,7 @@ from ...analysis.integers.refine_facts import (
     decided_answer,
     is_implied,
     join_facts,
+    relate_yield,
     subsumes,
     widen_facts,
 )
@@ -219,6 +220,8 @@ class _Prover:
         for (a, b), y in zip(sides, s.yields, strict=True):
             if_true.bind(Var(y.name, a.dtype), a)
             if_false.bind(Var(y.name, b.dtype), b)
+            if a.dtype == INDEX and a != b and not isinstance(cond, Const):
+                relate_yield(Var(y.name, INDEX), (if_true, if_false))
         reached = if_true if cond == Const(True, "bool") else if_false
         _replace_facts(f, reached if isinstance(cond, Const) else join_facts(if_true, if_false))
         yields = tuple(Yield(y.name, a, b) for (a, b), y in zip(sides, s.yields, strict=True))

@@ -224,3 +224,70 @@ def entries_by_number_of_halvings(x, w):
             k = k + 1
         out[i] = w[k]
     return out
+
+
+def unsorted(n: int, rng: np.random.Generator) -> tuple[np.ndarray]:
+    """Numbers in any order, some of which are equal, and two that are not numbers."""
+    x = whole(n, rng)
+    x[n // 3 : n // 3 + n // 9] = np.nan
+    return (x,)
+
+
+@program(sizes=(*FEW, 200), f64=unsorted, i64=one(integers, np.int64))
+def sorted_by_a_heap(x):
+    n = len(x)
+    for start in range(n // 2 - 1, -1, -1):
+        root = start
+        while True:
+            child = 2 * root + 1
+            if child >= n:
+                break
+            if child + 1 < n and x[child] < x[child + 1]:
+                child += 1
+            if x[root] < x[child]:
+                x[root], x[child] = x[child], x[root]
+                root = child
+            else:
+                break
+    for end in range(n - 1, 0, -1):
+        x[0], x[end] = x[end], x[0]
+        root = 0
+        while 2 * root + 1 < end:
+            child = 2 * root + 1
+            if child + 1 < end and x[child] < x[child + 1]:
+                child += 1
+            if not x[root] < x[child]:
+                break
+            x[root], x[child] = x[child], x[root]
+            root = child
+    return x
+
+
+def from_place(place: int) -> Make:
+    return lambda n, rng: (integers(n, rng, np.int64), place)
+
+
+@program(sizes=(1, 2, 9, 33), first=from_place(0))
+@program(sizes=(1, 9, 33), python_at=(1,), second=from_place(1))
+@program(sizes=(1, 9), python_at=(1, 9), from_the_end=from_place(-3),
+         below_all=from_place(-(1 << 62)), beyond=from_place(1 << 62))
+def sifted_down_from(x, root):
+    steps = 0
+    while x[root] != steps and 2 * root + 1 < len(x):
+        child = 2 * root + 1
+        x[child], x[root] = x[root] + 1, x[child]
+        if child == root:
+            break
+        root = child
+        steps += 1
+    return steps, root
+
+
+@program(sizes=(9, 33), python_at=(9, 33), f64=lambda n, rng: (whole(n, rng), -2))
+@program(sizes=(0, 1, 9, 33), whole=lambda n, rng: (whole(n, rng), 2))
+def pairs_from_both_ends(x, skipped):
+    k, total = 0, 0.0
+    while k + skipped < len(x):
+        total += x[len(x) - skipped - k] if k else x[k]
+        k += 1
+    return total, k

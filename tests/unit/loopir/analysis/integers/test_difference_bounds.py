@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from loopir import nodes as ir
 from loopir.analysis.integers.difference_bounds import IntegerFacts
-from loopir.analysis.integers.refine_facts import assume_difference_at_most, join_facts
+from loopir.analysis.integers.intervals import dtype_bounds
+from loopir.analysis.integers.refine_facts import (
+    assume_condition,
+    assume_difference_at_most,
+    join_facts,
+    relate_yield,
+)
 
 NAMES = "abcde"
 known = st.lists(
@@ -91,3 +97,44 @@ def test_a_rebound_name_takes_the_values_that_read_it_along() -> None:
     assert not g.values
     assert not g.named
     assert (set(f.values), len(f.named)) == ({"t", "u"}, 2)
+
+
+A, B, C, D = (ir.Var(n, "i64") for n in "abcd")
+
+
+def added(x: ir.Expr, y: ir.Expr, op: str = "add") -> ir.Call:
+    return ir.Call(op, (x, y), "i64")
+
+
+def test_a_bound_of_three_terms_bounds_two_of_them() -> None:
+    """The others are at their least: ``a + b < c``, and b >= 5, gives ``a - c <= -6``."""
+    f = facts([])
+    f.ranges["b"] = 5, 9
+    assume_condition(f, ir.Call("lt", (added(A, B), C), "bool"))
+    assert f.max_term_difference("a", "c") == -6
+    assert f.max_term_difference("b", "c") == 100 - 1
+    assert f.max_term_difference("c", "a") == 200
+    assume_condition(f, ir.Call("lt", (added(A, B), C), "bool"), False)
+    assert f.max_term_difference("c", "a") == 9
+
+
+def test_a_sum_is_bounded_by_the_differences_of_its_terms() -> None:
+    """``a - b - 1`` is not negative where b < a; if it may overflow, it may be any number."""
+    for most, low in ((100, 0), ((1 << 63) - 1, dtype_bounds("i64")[0])):
+        f = facts([])
+        f.ranges["a"], f.ranges["b"] = (-most, most), (-most, most)
+        assume_difference_at_most(f, B, A, -1)
+        f.bind(D, added(added(A, B, "sub"), ir.Const(1, "i64"), "sub"))
+        assert f.ranges["d"][0] == low
+
+
+def test_a_join_relates_what_a_branch_yields() -> None:
+    """It is below a term on both sides, each time by way of another bound."""
+    f = facts([])
+    g = f.copy()
+    assume_difference_at_most(f, A, B, -2)
+    f.bind(D, added(A, ir.Const(1, "i64")))
+    assume_difference_at_most(g, A, B, -3)
+    g.bind(D, added(A, ir.Const(2, "i64")))
+    relate_yield(D, (f, g))
+    assert join_facts(f, g).max_term_difference("d", "b") == -1

@@ -16,7 +16,12 @@ from paths import GOLDEN
 
 from loopir import nodes as ir
 from loopir.analysis.integers.difference_bounds import IntegerFacts
-from loopir.analysis.integers.refine_facts import assign_names, assume_condition, join_facts
+from loopir.analysis.integers.refine_facts import (
+    assign_names,
+    assume_condition,
+    join_facts,
+    relate_yield,
+)
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse, show
 from loopir.ir_traversal import walk
@@ -86,7 +91,7 @@ def holds(f: IntegerFacts, env: dict[str, int]) -> bool:
 
 SMALL = (-3, -1, 0, 1, 2, 4)
 SPANS = [(low, high) for low, high in product(SMALL, repeat=2) if low <= high]
-A, B, X = (ir.Var(n, "i64") for n in "abx")
+A, B, X, Y = (ir.Var(n, "i64") for n in "abxy")
 HALF = ir.Call("floordiv", (ir.Call("add", (A, B), "i64"), ir.Const(2, "i64")), "i64")
 
 
@@ -133,12 +138,15 @@ def test_both_ways_and_the_next_turn_move_what_is_known(k: int) -> None:
     assert f.ranges["a"] == (k - 10, k + 10)
 
 
-steps = st.lists(st.one_of(conditions, st.tuples(st.sampled_from("xyz"), values)), max_size=6)
+steps = st.lists(st.one_of(conditions, st.tuples(st.sampled_from("xz"), values)), max_size=6)
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(steps, steps, st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=4, max_size=4))
-def test_what_is_known_holds(one: Any, other: Any, starts: list[list[int]]) -> None:
+@given(steps, steps, st.tuples(values, values),
+       st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=4, max_size=4))
+def test_what_is_known_holds(
+    one: Any, other: Any, yielded: tuple[ir.Expr, ir.Expr], starts: list[list[int]]
+) -> None:
     ways = []
     for way in (one, other):
         f = IntegerFacts()
@@ -158,6 +166,13 @@ def test_what_is_known_holds(one: Any, other: Any, starts: list[list[int]]) -> N
                        if {n.name for n in ir_names(e)} <= env.keys())
         ways.append((f, envs))
     (f, envs), (g, others) = ways
+    assert all(holds(join_facts(f, g), env) for env in (*envs, *others))
+    for facts, envs_of_side, e in ((f, envs, yielded[0]), (g, others, yielded[1])):
+        facts.bind(Y, e)
+        for env in envs_of_side:
+            env["y"] = value(e, env)
+    relate_yield(Y, (f, g))
+    assert all(holds(x, env) for x, of in ((f, envs), (g, others)) for env in of)
     assert all(holds(join_facts(f, g), env) for env in (*envs, *others))
 
 
