@@ -36,21 +36,18 @@ from loopir.lazy_dataclass import replace
 
 from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import (
+    GROUPS_OF_PART,
     accumulators_in_registers,
     can_jam_inner_loops,
     is_streaming_store,
     recomputes_predicate,
+    registers_at_once,
     store_to_align,
 )
 from .c_expressions import bit_index, element_pointer, expr, lane_stride, name_shared_loads
 from .c_scans import declare_scan
 from .c_scope import AccumulatorRegisters, Scope, VectorRegister
-from .c_text import (
-    force_computed,
-    parallel_assignment,
-    parenthesized,
-    strip_parens,
-)
+from .c_text import force_computed, parallel_assignment, parenthesized, strip_parens
 from .interrupt_polls import chunk_end, chunk_start
 from .lane_masks import any_lane, mask_and, mask_op, mask_to_width
 from .vector_ops import vector_op
@@ -391,6 +388,9 @@ class _VectorLoop:
             for_all_registers = partial(self._side_by_side, outer=s)
             yield from groups_with_skipping(self.n, self.i, end, for_all_registers)
             return
+        if (at_once := registers_at_once(self.n, s.target)) < self.count:
+            yield from self._groups_in_passes(end, at_once, s)
+            whole = False
         has_group = f"{self.i} < {end}" if whole else f"{end} - {self.i} >= {self.group}"
         yield f"for (; {has_group}; {self.i} += {self.group}) {{"
         if (
@@ -415,13 +415,31 @@ class _VectorLoop:
             yield "}"
         yield "}"
 
+    def _groups_in_passes(self, end: str, at_once: int, s: Scope) -> Iterator[str]:
+        """Whole groups before `end`, but a last one, in passes over parts of the range: each runs
+        `at_once` registers of every group, and loads the elements of these alone.
+        """
+        start, group, part = self.i, self.group, s.fresh(f"{self.n.var}_part")
+        length = GROUPS_OF_PART * group
+        yield f"while ({end} - {start} >= {2 * group}) {{"
+        yield f"const int64_t {part} = {end} - {start} > {length} ? {start} + {length} : {end};"
+        for first in range(0, self.count, at_once):
+            is_last = first + at_once == self.count
+            i = start if is_last else s.fresh(self.n.var)
+            begin = "" if is_last else f"int64_t {i} = {start}"
+            yield f"for ({begin}; {part} - {i} >= {group}; {i} += {group}) {{"
+            for k in range(first, first + at_once):
+                yield from self._register(s, k, f"{i} + {k * self.width}" if k else i)
+            yield "}"
+        yield "}"
+
     def _side_by_side(
         self, body: Callable[[Sequence[Scope], Block], Iterator[str]], outer: Scope
     ) -> Iterator[str]:
         """`body` for all registers of a group, which share its inner loops or the branch around it.
         """
-        first = outer.inner()
-        scopes = [replace(outer.inner(VectorRegister(self.width)), taken=first.taken, loaded={})
+        taken = outer.inner().taken
+        scopes = [replace(outer.inner(VectorRegister(self.width)), taken=taken, loaded={})
                   for _ in range(self.count)]
         yield "{"
         for k, s in enumerate(scopes):
@@ -469,10 +487,8 @@ class _VectorLoop:
         separate_registers = {a.name: s.registers[a.name] for a in self.vectors if self.is_unrolled}
         for a in self.vectors if self.is_unrolled else ():
             c = s.fresh(f"{s.names[a.name]}_all")
-            kind, values = (
-                accumulator_type(a, self.width, s),
-                ", ".join(separate_registers[a.name].names),
-            )
+            kind = accumulator_type(a, self.width, s)
+            values = ", ".join(separate_registers[a.name].names)
             yield f"{kind} {c}[{self.count}] = {{{values}}};"
             s.registers[a.name] = AccumulatorRegisters(
                 separate_registers[a.name].kind, self.count, (c,), True

@@ -24,7 +24,8 @@ avx512  0.11   0.18   0.32   0.86   1.01   1.02   0.20                0.94
 avx2    0.12   0.23   0.35   1.12   1.72   1.76   0.30                1.87
 ======  =====  =====  =====  =====  =====  =====  ==================  ==================
 
-Fused reductions whose accumulators do not fit in registers become several loops again:
+Fused reductions whose accumulators do not fit in registers become several loops again, unless some
+registers of each group can run at a time (`registers_at_once`):
 
 ``for i in vec(…, width=8, group=64, s=…, q=…, m=…)`` on 16 registers, eight an accumulator →
 ``for i in vec(…, s=…, q=…)`` and ``for i in vec(…, m=…)``
@@ -50,7 +51,12 @@ from loopir.lazy_dataclass import replace
 from loopir.statement_blocks import backward_slice
 
 from ..isa.target import Target, Vec
-from .vector_cost_model import can_jam_inner_loops, registers_per_group, vector_cost
+from .vector_cost_model import (
+    can_jam_inner_loops,
+    registers_at_once,
+    registers_per_group,
+    vector_cost,
+)
 
 __all__ = ["split_for_register_pressure", "legalize", "describe_unrolling"]
 
@@ -67,6 +73,8 @@ def split_for_register_pressure(
     `loop` alone is returned in these cases:
 
     - the target has no vector registers, or all accumulators fit in them;
+    - passes over the loop run some registers of each group at a time, with all accumulators
+      (`registers_at_once`), which loads each element once;
     - only one accumulator fits at a time: memory would be read too often;
     - the loop does more than reduce, is left early, or an accumulator reads another one
       (`_only_reductions`).
@@ -76,6 +84,8 @@ def split_for_register_pressure(
     registers_each = loop.group // loop.width
     at_once = target.registers // registers_each if target.bits else 0
     if not 2 <= at_once < len(loop.accs) or not _only_reductions(loop):
+        return (loop,)
+    if registers_at_once(loop, target) < registers_each:
         return (loop,)
     pred = (loop.pred,) if isinstance(loop, ir.PredLoop) else ()
     parts = [loop.accs[k : k + at_once] for k in range(0, len(loop.accs), at_once)]

@@ -20,9 +20,9 @@ from loopir.passes.loops.jam import results_stall
 from ..isa.target import Target, Vec
 
 __all__ = [
-    "store_to_align", "recomputes_predicate", "accumulators_in_registers", "interleaved_neighbour",
-    "can_jam_inner_loops", "are_interleaved_stores", "is_streaming_store", "registers_per_group",
-    "vector_cost",
+    "GROUPS_OF_PART", "store_to_align", "recomputes_predicate", "accumulators_in_registers",
+    "interleaved_neighbour", "can_jam_inner_loops", "are_interleaved_stores", "is_streaming_store",
+    "registers_at_once", "registers_per_group", "vector_cost",
 ]
 
 _MAX_UNROLLED_COST = 96.0
@@ -30,6 +30,12 @@ _MAX_UNROLLED_COST = 96.0
 
 _MAX_PEELED_COST = 24.0
 """Weight of a body above which aligning its stores is not worth three copies of it."""
+
+GROUPS_OF_PART = 16
+"""The groups of a part of a range over which several passes run: it stays in the first cache."""
+
+_MAX_LIVE_OPERANDS = 3
+"""How many operands of a body that reduces are in registers at a time, at most."""
 
 _MAX_RECOMPUTED_COST = 4.0
 """Weight of a predicate up to which it is recomputed to avoid a branch."""
@@ -79,6 +85,33 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     if can_jam_inner_loops(loop):
         return _registers_that_share_loops(loop, target)
     return interleave_count(target.model, vector_cost(loop))
+
+
+def registers_at_once(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
+    """How many registers of a group one pass over a legal `loop` with accumulators runs: as many, a
+    power of two, as have space in the registers of `target`, with one of each accumulator, beside
+    what the body loads and computes.
+
+        s, q and m of 32 f64, from x and y, on 16 registers of 4:    3 * 4 + 3 fit, so 4 of 8
+
+    The C code then runs several passes over a part of the range, each for other registers of its
+    groups, whose elements no other pass loads. Lanes do not meet before the loop has ended. All
+    registers are run together if they fit, if they are in an array (`accumulators_in_registers`),
+    if the body does more than compute values, and if the loop is left early or skips groups.
+    """
+    assert isinstance(loop.width, int)
+    count = (loop.group or loop.width) // loop.width
+    is_plain = loop.until is None if isinstance(loop, ir.VecLoop) else not loop.skips
+    vectors = sum(a.step.lanes != 1 for a in loop.accs)
+    if not (is_plain and vectors and all(isinstance(s, ir.Assign) for s in loop.body)):
+        return count
+    pred = (loop.pred,) if isinstance(loop, ir.PredLoop) else ()
+    code = (*loop.body, *pred, *(a.step for a in loop.accs))
+    operands = {n for s in code for n in walk(s) if isinstance(n, ir.Load | ir.Broadcast)}
+    others, at_once = min(len(operands), _MAX_LIVE_OPERANDS) + 1, count
+    while at_once > 1 and vectors * at_once + others > target.registers:
+        at_once //= 2
+    return at_once if at_once == count or accumulators_in_registers(loop, target) else count
 
 
 def _registers_that_share_loops(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:

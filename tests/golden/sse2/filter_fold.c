@@ -87,7 +87,126 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
         const int64_t i_end = x_n0;
         if (i_end - i >= 64) for (;;) {
             int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 64) ? i + 65536 * 64 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 64 * 64);
-            for (; i < i_stop; i += 64) {
+            while (i_stop - i >= 128) {
+                const int64_t i_part = i_stop - i > 1024 ? i + 1024 : i_stop;
+                for (int64_t i_v1 = i; i_part - i_v1 >= 64; i_v1 += 64) {
+                    {
+                        const int64_t i_v2 = i_v1;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_0 = tp_select_f32x4(on, (s_0 + x_i), s_0);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 4;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_1 = tp_select_f32x4(on, (s_1 + x_i), s_1);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 8;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_2 = tp_select_f32x4(on, (s_2 + x_i), s_2);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 12;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_3 = tp_select_f32x4(on, (s_3 + x_i), s_3);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 16;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_4 = tp_select_f32x4(on, (s_4 + x_i), s_4);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 20;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_5 = tp_select_f32x4(on, (s_5 + x_i), s_5);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 24;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_6 = tp_select_f32x4(on, (s_6 + x_i), s_6);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 28;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_7 = tp_select_f32x4(on, (s_7 + x_i), s_7);
+                    }
+                }
+                for (; i_part - i >= 64; i += 64) {
+                    {
+                        const int64_t i_v2 = i + 32;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_8 = tp_select_f32x4(on, (s_8 + x_i), s_8);
+                    }
+                    {
+                        const int64_t i_v2 = i + 36;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_9 = tp_select_f32x4(on, (s_9 + x_i), s_9);
+                    }
+                    {
+                        const int64_t i_v2 = i + 40;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_10 = tp_select_f32x4(on, (s_10 + x_i), s_10);
+                    }
+                    {
+                        const int64_t i_v2 = i + 44;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_11 = tp_select_f32x4(on, (s_11 + x_i), s_11);
+                    }
+                    {
+                        const int64_t i_v2 = i + 48;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_12 = tp_select_f32x4(on, (s_12 + x_i), s_12);
+                    }
+                    {
+                        const int64_t i_v2 = i + 52;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_13 = tp_select_f32x4(on, (s_13 + x_i), s_13);
+                    }
+                    {
+                        const int64_t i_v2 = i + 56;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_14 = tp_select_f32x4(on, (s_14 + x_i), s_14);
+                    }
+                    {
+                        const int64_t i_v2 = i + 60;
+                        f32x4 x_i = *(const f32x4_u *)(x + i_v2);
+                        __asm__("" : "+x"(x_i));
+                        const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                        s_15 = tp_select_f32x4(on, (s_15 + x_i), s_15);
+                    }
+                }
+            }
+            for (; i_stop - i >= 64; i += 64) {
                 {
                     f32x4 x_i = *(const f32x4_u *)(x + i);
                     __asm__("" : "+x"(x_i));
@@ -95,106 +214,106 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                     s_0 = tp_select_f32x4(on, (s_0 + x_i), s_0);
                 }
                 {
-                    const int64_t i_v1 = i + 4;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 4;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_1 = tp_select_f32x4(on, (s_1 + x_i), s_1);
                 }
                 {
-                    const int64_t i_v1 = i + 8;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 8;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_2 = tp_select_f32x4(on, (s_2 + x_i), s_2);
                 }
                 {
-                    const int64_t i_v1 = i + 12;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 12;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_3 = tp_select_f32x4(on, (s_3 + x_i), s_3);
                 }
                 {
-                    const int64_t i_v1 = i + 16;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 16;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_4 = tp_select_f32x4(on, (s_4 + x_i), s_4);
                 }
                 {
-                    const int64_t i_v1 = i + 20;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 20;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_5 = tp_select_f32x4(on, (s_5 + x_i), s_5);
                 }
                 {
-                    const int64_t i_v1 = i + 24;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 24;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_6 = tp_select_f32x4(on, (s_6 + x_i), s_6);
                 }
                 {
-                    const int64_t i_v1 = i + 28;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 28;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_7 = tp_select_f32x4(on, (s_7 + x_i), s_7);
                 }
                 {
-                    const int64_t i_v1 = i + 32;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 32;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_8 = tp_select_f32x4(on, (s_8 + x_i), s_8);
                 }
                 {
-                    const int64_t i_v1 = i + 36;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 36;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_9 = tp_select_f32x4(on, (s_9 + x_i), s_9);
                 }
                 {
-                    const int64_t i_v1 = i + 40;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 40;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_10 = tp_select_f32x4(on, (s_10 + x_i), s_10);
                 }
                 {
-                    const int64_t i_v1 = i + 44;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 44;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_11 = tp_select_f32x4(on, (s_11 + x_i), s_11);
                 }
                 {
-                    const int64_t i_v1 = i + 48;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 48;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_12 = tp_select_f32x4(on, (s_12 + x_i), s_12);
                 }
                 {
-                    const int64_t i_v1 = i + 52;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 52;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_13 = tp_select_f32x4(on, (s_13 + x_i), s_13);
                 }
                 {
-                    const int64_t i_v1 = i + 56;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 56;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_14 = tp_select_f32x4(on, (s_14 + x_i), s_14);
                 }
                 {
-                    const int64_t i_v1 = i + 60;
-                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 60;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v2);
                     __asm__("" : "+x"(x_i));
                     const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
                     s_15 = tp_select_f32x4(on, (s_15 + x_i), s_15);

@@ -80,67 +80,138 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
         const int64_t i_end = x_n0;
         if (i_end - i >= 64) for (;;) {
             int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 64) ? i + 65536 * 64 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 64 * 64);
-            for (; i < i_stop; i += 64) {
+            while (i_stop - i >= 128) {
+                const int64_t i_part = i_stop - i > 1024 ? i + 1024 : i_stop;
+                for (int64_t i_v1 = i; i_part - i_v1 >= 64; i_v1 += 64) {
+                    {
+                        const int64_t i_v2 = i_v1;
+                        s_0 = s_0 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 4;
+                        s_1 = s_1 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 8;
+                        s_2 = s_2 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 12;
+                        s_3 = s_3 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 16;
+                        s_4 = s_4 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 20;
+                        s_5 = s_5 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 24;
+                        s_6 = s_6 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i_v1 + 28;
+                        s_7 = s_7 + *(const f32x4_u *)(x + i_v2);
+                    }
+                }
+                for (; i_part - i >= 64; i += 64) {
+                    {
+                        const int64_t i_v2 = i + 32;
+                        s_8 = s_8 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i + 36;
+                        s_9 = s_9 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i + 40;
+                        s_10 = s_10 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i + 44;
+                        s_11 = s_11 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i + 48;
+                        s_12 = s_12 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i + 52;
+                        s_13 = s_13 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i + 56;
+                        s_14 = s_14 + *(const f32x4_u *)(x + i_v2);
+                    }
+                    {
+                        const int64_t i_v2 = i + 60;
+                        s_15 = s_15 + *(const f32x4_u *)(x + i_v2);
+                    }
+                }
+            }
+            for (; i_stop - i >= 64; i += 64) {
                 s_0 = s_0 + *(const f32x4_u *)(x + i);
                 {
-                    const int64_t i_v1 = i + 4;
-                    s_1 = s_1 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 4;
+                    s_1 = s_1 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 8;
-                    s_2 = s_2 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 8;
+                    s_2 = s_2 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 12;
-                    s_3 = s_3 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 12;
+                    s_3 = s_3 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 16;
-                    s_4 = s_4 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 16;
+                    s_4 = s_4 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 20;
-                    s_5 = s_5 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 20;
+                    s_5 = s_5 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 24;
-                    s_6 = s_6 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 24;
+                    s_6 = s_6 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 28;
-                    s_7 = s_7 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 28;
+                    s_7 = s_7 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 32;
-                    s_8 = s_8 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 32;
+                    s_8 = s_8 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 36;
-                    s_9 = s_9 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 36;
+                    s_9 = s_9 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 40;
-                    s_10 = s_10 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 40;
+                    s_10 = s_10 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 44;
-                    s_11 = s_11 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 44;
+                    s_11 = s_11 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 48;
-                    s_12 = s_12 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 48;
+                    s_12 = s_12 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 52;
-                    s_13 = s_13 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 52;
+                    s_13 = s_13 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 56;
-                    s_14 = s_14 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 56;
+                    s_14 = s_14 + *(const f32x4_u *)(x + i_v2);
                 }
                 {
-                    const int64_t i_v1 = i + 60;
-                    s_15 = s_15 + *(const f32x4_u *)(x + i_v1);
+                    const int64_t i_v2 = i + 60;
+                    s_15 = s_15 + *(const f32x4_u *)(x + i_v2);
                 }
             }
             if (__builtin_expect(!(i_end - i >= 64), 1)) break;
