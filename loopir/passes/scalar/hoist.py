@@ -1,7 +1,7 @@
-"""Loop-invariant code motion: invariant expressions are computed before the loop."""
+"""Loop-invariant code motion: invariant expressions and folds are computed before the loop."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -9,10 +9,18 @@ from ...algebra.constant_folding import constant_trip_count, literal
 from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.mod_ref import AliasInfo, arrays_written
-from ...ir_names import FreshNames, changed_names, names_read
+from ...ir_names import (
+    FreshNames,
+    bound_names,
+    changed_names,
+    names_read,
+    rename_names,
+    substitute,
+)
 from ...ir_traversal import children, contains, map_children, range_bounds, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
+    Accum,
     Assign,
     Break,
     Call,
@@ -64,7 +72,8 @@ def hoist(kernel: Kernel) -> Kernel:
 
     So does an invariant check, for a loop that has an iteration (`_hoisted_checks`):
     ``check(k < n, "replay")`` in the loop above becomes ``check((x.shape[0] <= 0) | (k < n), …)``
-    before it.
+    before it; and so do the folds of an inner loop that are the same in every iteration
+    (`_hoisted_folds`): the norm of row ``i`` in a loop over ``j``.
     """
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
@@ -73,10 +82,92 @@ def hoist(kernel: Kernel) -> Kernel:
         if not isinstance(s, Loop | Zip):
             return s
         checks, s = _hoisted_checks(s, memory)
+        folds, s = _hoisted_folds(s, memory, fresh)
         loop = _hoisted_loop(s, memory, fresh)
-        return (*checks, *(loop if isinstance(loop, tuple) else (loop,))) if checks else loop
+        before = (*checks, *folds)
+        return (*before, *(loop if isinstance(loop, tuple) else (loop,))) if before else loop
 
     return map_statements(kernel, edit, Loop | Zip)
+
+
+def _hoisted_folds(
+    s: Loop | Zip, memory: AliasInfo, fresh: FreshNames
+) -> tuple[tuple[Stmt, ...], Loop | Zip]:
+    """The folds of inner loops of `s` that have the same result in each iteration, as loops before
+    it; and `s` without them::
+
+        for j in loop(0, m):                            if 0 < m:
+            for k in loop(0, n, s=0.0, q=0.0):              for k_1 in loop(0, n, q_2=0.0):
+                s = step(s + x[k] * y[j, k])                    q_2 = step(q_2 + x[k_1] * x[k_1])
+                q = step(q + x[k] * x[k])           →       q_1 = give(q_2)
+            out[j] = s / q                              else:
+                                                            q_1 = give(0.0)
+                                                        for j in loop(0, m):
+                                                            for k in loop(0, n, s=0.0): …
+                                                            out[j] = s / q_1
+
+    An inner loop that runs in each iteration of `s` is looked at, if it runs to its end. A fold is
+    taken if its start and its steps read nothing that `s` changes, and no other accumulator.
+    """
+    before: list[Stmt] = []
+    values: dict[str, Expr] = {}
+    body: list[Stmt] = []
+    for k, inner in enumerate(s.body):
+        if contains(inner, (Break, Return)):
+            body += s.body[k:]
+            break
+        if not isinstance(inner, Loop) or not (folds := _invariant_folds(inner, s, memory)):
+            body.append(inner)
+            continue
+        needed = backward_slice(inner.body, *(a.step for a in folds))
+        moved = replace(inner, accs=folds, body=needed)
+        moved = rename_names(moved, {name: fresh.name(name) for name in bound_names(moved)})
+        names = [fresh.name(a.name) for a in folds]
+        yields = tuple(
+            Yield(name, new.current, literal(0, new.init.dtype))
+            for name, new in zip(names, moved.accs, strict=True)
+        )
+        before.append(If(_has_iteration(s), (moved,), (), yields))
+        values |= {a.name: Var(n, a.init.dtype) for a, n in zip(folds, names, strict=True)}
+        rest = _without_folds(inner, folds)
+        body += [rest] if rest.accs or rest.body else []
+    return tuple(before), substitute(replace(s, body=tuple(body)), values) if before else s
+
+
+def _invariant_folds(inner: Loop, s: Loop | Zip, memory: AliasInfo) -> tuple[Accum, ...]:
+    """The accumulators of the loop `inner`, directly in `s`, that have the same value after it in
+    each iteration of `s`, and that nothing else in `inner` reads.
+    """
+    if not inner.accs or inner.until is not None or not isinstance(inner.range, Interval):
+        return ()
+    own = {a.name for a in inner.accs}
+    scope = _LoopScope(changed_names(s) - {inner.var}, arrays_written((s,)), memory)
+    if not all(map(scope.is_invariant, range_bounds(inner.range))):
+        return ()
+    folds = []
+    for a in inner.accs:
+        needed = backward_slice(inner.body, a.step)
+        code = (a.step, *(x.value for x in needed))
+        within = replace(scope, varying=scope.varying - {a.name, *(x.name for x in needed)})
+        is_alone = own & names_read(*code) == {a.name}
+        if is_alone and scope.is_invariant(a.init) and all(map(within.is_invariant, code)):
+            folds.append(a)
+    while folds:
+        rest = _without_folds(inner, folds)
+        read = names_read(*rest.body, *(a.step for a in rest.accs))
+        if read.isdisjoint(a.name for a in folds):
+            break
+        folds = [a for a in folds if a.name not in read]
+    return tuple(folds)
+
+
+def _without_folds(inner: Loop, folds: Collection[Accum]) -> Loop:
+    """The loop `inner` without the accumulators `folds`, and without what these alone need."""
+    accs = tuple(a for a in inner.accs if a not in folds)
+    needed = backward_slice(inner.body, *(a.step for a in folds))
+    others = tuple(x for x in inner.body if x not in needed)
+    shared = backward_slice(inner.body, *others, *(a.step for a in accs))
+    return replace(inner, accs=accs, body=tuple(x for x in inner.body if x in (*others, *shared)))
 
 
 def _hoisted_checks(s: Loop | Zip, memory: AliasInfo) -> tuple[tuple[Stmt, ...], Loop | Zip]:
