@@ -11,8 +11,14 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ...analysis.mod_ref import AliasInfo, arrays_written
+from ...dtypes import DTYPES
 from ...ir_names import FreshNames
-from ...ir_traversal import advanced_accums, children, map_children, memoized_per_node
+from ...ir_traversal import (
+    advanced_accums,
+    children,
+    map_children,
+    memoized_per_node,
+)
 from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
@@ -52,7 +58,8 @@ def common_subexpressions(kernel: Kernel) -> Kernel:
     A value counts only if the block itself computes it: one of a branch alone might never be
     needed, or raise a flag that Python does not. A load is the same value as long as no store in
     between may alias it. Subscripts are left as they are, since dependence tests read them as
-    affine forms. Before::
+    affine forms. An integer quotient is computed where the remainder of the same operands is, since
+    one instruction gives both. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -90,10 +97,24 @@ def _computes_twice(b: Block) -> bool:
             if n in computed:
                 return True
             computed.add(n)
+            if (other := _other_division(n)) is not None:
+                computed.add(other)
         in_subscripts += inside
     if not computed.isdisjoint(in_subscripts):
         return True
     return any(not computed.isdisjoint(_operands_in_blocks(s)) for s in b.stmts)
+
+
+def _other_division(n: Node) -> Call | None:
+    """Of ``a % b`` of scalar integers the quotient ``a // b``, and the other way around; None for
+    all else, and for constant divisors, by which nothing is divided.
+    """
+    match n:
+        case Call("mod" | "floordiv" as op, (_, b), dtype, 1) if (
+            DTYPES[dtype].kind in "iu" and not isinstance(b, Const)
+        ):
+            return replace(n, op="floordiv" if op == "mod" else "mod")
+    return None
 
 
 def _operands(e: Any) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
@@ -143,6 +164,7 @@ class _ValueNumbering:
         self.memory = memory
         self.of: dict[ValueKey, int] = {}
         self.parts: list[tuple[int, ...]] = []  # the operands of each number
+        self.remainders: dict[int, ValueKey] = {}  # those of integers: their keys, but for the name
         # how often what a load or a counter reads has been written so far
         self.stores: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
@@ -178,12 +200,19 @@ class _ValueNumbering:
             return self.assigned[e.name]
         number = self.of.setdefault((*self._kind(e), *operands), len(self.of))
         if number == len(self.parts):
+            if isinstance(e, Call) and e.op == "mod" and _other_division(e) is not None:
+                self.remainders[number] = (*self._kind(e)[1:], *operands)
             self.parts.append(() if isinstance(e, Load) else operands)
         return number
 
     def tree(self, e: Any) -> int:
         """The number of `e`, after those of all its subexpressions."""
         return self.number(e, tuple(self.tree(c) for c in children(e)))
+
+    def divisions(self) -> dict[int, int]:
+        """The remainders whose quotient is computed, too, each with the number of the quotient."""
+        quotients = {n: self.of.get(("floordiv", *rest)) for n, rest in self.remainders.items()}
+        return {n: quotient for n, quotient in quotients.items() if quotient is not None}
 
     def _kind(self, e: Expr) -> ValueKey:
         """The key of `e` without its operands; of a load, also how often its array may have been
@@ -220,23 +249,29 @@ class _Naming:
         self.source, self.fresh = block, fresh
         self.numbering = _ValueNumbering(memory)
         self.numbers: list[list[int]] = []
+        self.divided: dict[int, int] = {}  # the number of the quotient, by that of the remainder
         self.uses: Counter[int] = Counter()  # of each number
         self.own_numbers: set[int] = set()  # numbers that the block computes, not only nested ones
-        self.nameable: set[int] = set()  # numbers that may get a name, or have one
+        self.nameable: set[int] = set()  # numbers that may be replaced
         self.names: dict[int, Var] = {}
         self.pending: list[Stmt] = []  # assignments to insert before the current statement
 
     def block(self) -> Block:
         """The block with its common values named."""
         self.count(self.source, True)
+        self.divided = self.numbering.divisions()
         # Each distinct value uses its operands once: in two equal sqrt(x * x) only the sqrt occurs
         # twice, and x * x gets no name.
         for operands in self.numbering.parts:
             self.uses.update(operands)
+        for remainder, quotient in self.divided.items():
+            if not self.own_numbers.isdisjoint((remainder, quotient)):
+                self.own_numbers.add(quotient)
+                self.uses[quotient] += self.uses[remainder]
         repeated = {n for n in self.own_numbers if self.uses[n] > 1}
         if not repeated:
             return self.source
-        self.nameable |= repeated
+        self.nameable |= repeated | self.divided.keys()
         self.waiting = iter(self.numbers)
         return self.renamed(self.source, True)
 
@@ -320,7 +355,10 @@ class _Naming:
         operand_parts = [self.parts(c, numbers, in_block) for c in children(e)]
         number = next(numbers)
         operands = iter([self.named(n, c, in_block) for n, c in operand_parts])
-        return number, map_children(e, lambda _: next(operands))
+        new = map_children(e, lambda _: next(operands))
+        if number in self.divided and number not in self.names:  # an instruction gives both
+            self.named(self.divided[number], replace(new, op="floordiv"), in_block)
+        return number, new
 
     def named(self, number: int, e: Expr, in_block: bool) -> Expr:
         """The name of a value, made if the value occurs again in the block; or else `e`."""

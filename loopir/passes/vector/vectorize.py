@@ -15,6 +15,7 @@ The width stays abstract (``W``) until `targets.legalization`.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...analysis.access import LoopSubscripts
 from ...analysis.integers.affine import affine_form
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
+from ...analysis.loop_set import max_trips
 from ...analysis.mod_ref import AliasInfo
 from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
@@ -38,6 +40,7 @@ from ...ir_traversal import (
     map_children,
     outermost_loops,
     walk,
+    walk_statements,
 )
 from ...lazy_dataclass import replace
 from ...nodes import (
@@ -51,6 +54,7 @@ from ...nodes import (
     Dim,
     Expr,
     HReduce,
+    Interval,
     Kernel,
     Load,
     Loop,
@@ -71,7 +75,7 @@ from .checked_sums import checked_sums, lane_watch, range_checks, unsigned_check
 from .exact_extrema import exact_extremum_result, is_order_independent, starts_anew
 from .if_convert import MaskedRewriter, flatten_loop
 from .prefix_scans import insert_prefixes
-from .vectorize_legality import vectorization_obstacle
+from .vectorize_legality import MIN_TRIPS, vectorization_obstacle
 from .vectorize_search import search_condition
 from .widen import WIDTH, Widener, as_vector
 
@@ -281,7 +285,7 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         zero_sign_unobserved(kernel) if contains(kernel, Accum) else frozenset(),
     )
     memory = AliasInfo(kernel)
-    short = {id(s) for s in outermost_loops(kernel) if reassociate and is_short_fold(s)}
+    short = _loops_too_short(kernel, reassociate=reassociate)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` as a vector loop if it is legal; else `s`."""
@@ -318,19 +322,44 @@ def loops_left_scalar(
     loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in inside_vectors]
     scalar = [n for n in loops if is_innermost(n) and search_condition(n) is None]
     flattened = ((n, flatten_loop(n, kernel, fresh) or n) for n in scalar)
-    short = {id(n) for n in outermost_loops(kernel) if reassociate and is_short_fold(n)}
+    short = _loops_too_short(kernel, reassociate=reassociate)
     obstacles = (
-        (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)
-         or (_short_fold_obstacle(n) if id(n) in short else None))
+        (n, vectorization_obstacle(flat, kernel, reassociate=reassociate) or short.get(id(n)))
         for n, flat in flattened
     )
     return tuple((n, reason) for n, reason in obstacles if reason is not None)
 
 
-def _short_fold_obstacle(loop: Loop) -> Rejection:
-    """Why `vectorize` leaves a short fold alone."""
-    message = f"a fold of at most {SHORT_FOLD} terms adds them in the order of the loop"
-    return Rejection("VECTOR_SMALL", message, loop.span)
+def _loops_too_short(kernel: Kernel, *, reassociate: bool) -> dict[int, Rejection]:
+    """Why `vectorize` leaves loops alone that it could vectorise, by their id: short folds
+    (`is_short_fold`), and loops of a few iterations at most by the values of names in their
+    bounds, such as those before the interior of a row.
+    """
+    reasons = {
+        id(s): f"a fold of at most {SHORT_FOLD} terms adds them in the order of the loop"
+        for s in outermost_loops(kernel) if reassociate and is_short_fold(s)
+    }
+    statements = [n for s in kernel.body for n in walk_statements(s)]
+    loops = [n for n in statements if isinstance(n, Loop)]
+    ends = {id(n): n.range for n in loops if _may_be_short(n)}
+    assigned = [n for n in statements if isinstance(n, Assign)] if ends else []
+    times = Counter(n.name for n in assigned)
+    definitions = {n.name: n.value for n in assigned if times[n.name] == 1}
+    for k, r in ends.items():
+        count = max_trips(r, definitions)
+        if count is not None and count < MIN_TRIPS:
+            reasons[k] = f"the loop runs {count} times at most"
+    spans = {id(n): n.span for n in loops if id(n) in reasons}
+    return {k: Rejection("VECTOR_SMALL", reason, spans[k]) for k, reason in reasons.items()}
+
+
+def _may_be_short(loop: Loop) -> bool:
+    """Whether `loop` is innermost, and may have few iterations by what its end is: a name, or a
+    minimum.
+    """
+    end = loop.range.hi if isinstance(loop.range, Interval) else None
+    is_bounded = isinstance(end, Var) or (isinstance(end, Call) and end.op == "min")
+    return is_bounded and is_innermost(loop)
 
 
 def _ascending(

@@ -49,7 +49,7 @@ from .exact_extrema import (
 )
 from .prefix_scans import running_reduction_of
 
-__all__ = ["STRAIGHT_LINE", "vectorization_obstacle", "checks_narrow_overflow"]
+__all__ = ["MIN_TRIPS", "STRAIGHT_LINE", "vectorization_obstacle", "checks_narrow_overflow"]
 
 MIN_TRIPS = 4  # fewer iterations are not worth vectors
 

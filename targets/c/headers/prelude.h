@@ -80,12 +80,13 @@ static inline T tp_ipow_D(T a, T b)
     return power;
 }
 
-/* i: rounded down; 0 for b = 0. Constant divisors have forms that gcc compiles to shorter code */
+/* i: rounded down; 0 for b = 0. Constant divisors have forms that gcc compiles to shorter code. A division of 32 bits is faster than one of 64 */
 static inline T tp_floordiv_D(T a, T b)
 {
     if (__builtin_constant_p(b) && b > 0 && !(b & (b - 1))) return (T)(a >> __builtin_ctzll((uint64_t)b));
     if (__builtin_constant_p(b) && b > 0) return (T)(a / b - (a % b < 0));
     if (b == 0) return 0;
+    if (sizeof(T) == 8 && !((uint64_t)(a | b) >> 32)) return (T)((uint32_t)a / (uint32_t)b);
     if (b == -1) return (T)-a;
     T q = (T)(a / b);
     return (T)(q - (q * b != a && (a ^ b) < 0));
@@ -116,6 +117,7 @@ static inline T tp_mod_D(T a, T b)
 {
     if (__builtin_constant_p(b) && b > 0 && !(b & (b - 1))) return (T)(a & (b - 1));
     if (b == 0 || b == -1) return 0;
+    if (sizeof(T) == 8 && !__builtin_constant_p(b) && !((uint64_t)(a | b) >> 32)) return (T)((uint32_t)a % (uint32_t)b);
     T r = (T)(a % b);
     if (__builtin_constant_p(b) && b > 0) return (T)(r < 0 ? r + b : r);
     return (T)(r != 0 && (r ^ b) < 0 ? r + b : r);
