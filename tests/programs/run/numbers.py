@@ -181,3 +181,40 @@ def methods_of_numbers(xs, n, c):
         n //= 3
     v = -0.0 if c else n
     return s, t, n, v.conjugate(), c.conjugate(), (-1 << 40).bit_length(), (255).bit_count()
+
+
+ENDS_OF_HALVES = [0, 1, 7, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**33 + 5, 2**63 - 1]
+
+
+def halves(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Numbers at the ends of 32 and 64 bits, of both signs."""
+    return rng.choice([*ENDS_OF_HALVES, *(-k for k in ENDS_OF_HALVES)], n)
+
+
+@program(sizes=(0, 1, 9, 33, 200), i64=lambda n, rng: (halves(n, rng), halves(n, rng) | 2))
+def quotients_beside_remainders(x, y):
+    out = np.zeros((len(x), 4), np.int64)
+    total = 0
+    for i in range(len(x)):
+        a, b = int(x[i]) >> 1, int(y[i]) >> 1
+        if a % b == 0:
+            out[i, 0] = a // b
+        d = b
+        k = 0
+        while a != 0 and a != -1 and k < 70:
+            out[i, 1] ^= a % d
+            a = a // d if d > 1 or d < -1 else 0
+            k += 1
+        q, r = divmod(k + i, d)
+        out[i, 2], out[i, 3] = q, r
+        total += k
+    return out, total
+
+
+@program(sizes=(1, 9, 33), python_at=(1, 9, 33), i64=lambda n, rng: (whole(n, rng, np.int64), 0))
+def quotients_by_zero(x, d):
+    total = 0
+    for i in range(len(x)):
+        if int(x[i]) % d == 0:
+            total += int(x[i]) // d
+    return total
