@@ -15,6 +15,7 @@ from ...algebra.constant_folding import fold_constants, literal, neutral_element
 from ...algebra.index_builder import logical_not
 from ...algebra.may_raise import call_may_raise, may_only_underflow
 from ...algebra.rewrite_rules import rewrite
+from ...analysis.integers.implied_conditions import conjuncts
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import bottom_up, contains, walk_statements
 from ...lazy_dataclass import record, replace
@@ -42,6 +43,11 @@ __all__ = [
     "MaskedRewriter", "select_masked", "select_common_operation", "flatten_branches", "if_convert",
     "flatten_loop",
 ]
+
+
+_MAX_DEPTH = 24
+"""Branches inside of one another, as a chain of ``elif`` has them, beyond which a loop keeps them:
+straight-line code computes all sides, and the size of the masks grows with the square of that."""
 
 
 @record(frozen=True, slots=True)
@@ -73,6 +79,7 @@ class MaskedRewriter:
     def __init__(self, mask: Expr | None) -> None:
         self.mask = mask
         self.inactive: dict[str, Const] = {}
+        self._conjuncts: frozenset[Expr] | None = None  # of the mask
 
     def __call__(self, e: Expr) -> Expr:
         return self.rewritten(e).expr
@@ -104,7 +111,7 @@ class MaskedRewriter:
         match e:
             case Const():
                 return _WithoutFlags(e, e)
-            case Call(op="select", args=(mask, a, b)) if mask == self.mask:
+            case Call(op="select", args=(mask, a, b)) if self.is_off_with(mask):
                 other = self.without_flags(b)
                 select = Call("select", (mask, self(a), other.expr), e.dtype)
                 return _WithoutFlags(select, other.inactive)
@@ -112,6 +119,18 @@ class MaskedRewriter:
                 return self.call_without_flags(e)
             case _:
                 return _WithoutFlags(e, self.inactive.get(getattr(e, "name", "")))
+
+    def is_off_with(self, mask: Expr) -> bool:
+        """Whether `mask` is false in all inactive lanes: it is that of this rewriter, or of a
+        branch inside of its branch.
+        """
+        if mask == self.mask:
+            return True
+        if not isinstance(mask, Call) or mask.op != "and":
+            return False
+        if self._conjuncts is None:
+            self._conjuncts = frozenset(conjuncts(self.mask)) if self.mask else frozenset()
+        return self._conjuncts <= frozenset(conjuncts(mask))
 
     def call_without_flags(self, e: Call) -> _WithoutFlags:
         """The call so that it raises no flag in inactive lanes.
@@ -299,7 +318,16 @@ def _is_convertible(loop: Loop) -> bool:
         return False
     branches = [n for n in walk_statements(loop) if isinstance(n, If)]
     bodies = (loop.body, *(b for s in branches for b in (s.then, s.orelse)))
-    return all(isinstance(s, (*STRAIGHT_LINE, If)) for body in bodies for s in body)
+    if not all(isinstance(s, (*STRAIGHT_LINE, If)) for body in bodies for s in body):
+        return False
+    return _depth(loop.body) <= _MAX_DEPTH
+
+
+def _depth(body: Iterable[Stmt]) -> int:
+    """How many branches are inside of one another in `body`."""
+    return max(
+        (1 + max(_depth(s.then), _depth(s.orelse)) for s in body if isinstance(s, If)), default=0
+    )
 
 
 class _Flattening:

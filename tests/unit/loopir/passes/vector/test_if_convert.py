@@ -11,7 +11,11 @@ import pytest
 from agree import assert_same, outcome, same
 from written import written
 
+from loopir.ir_parser import parse
+from loopir.ir_traversal import contains, walk
+from loopir.nodes import Call, If, Kernel
 from loopir.op_table import OPS, Op
+from loopir.passes.vector.if_convert import if_convert
 from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
@@ -95,3 +99,33 @@ def test_compiled_code_serves_what_raises_only_where_it_is_not_used(
                     continue  # it is the operand that is used that raises
                 assert same(g(x, y, m, np.zeros_like(x)), wanted, 8), (call, used)
     assert g.stats.compiled
+
+
+def chain(count: int) -> Kernel:
+    """A loop with a chain of so many ``elif``, each of which divides."""
+    lines = ["def k(x: f64[::1], total: mut(f64[()])):", "    for i in loop(0, x.shape[0], s=0.0):",
+             "        v = x[i]"]
+    for n in range(count):
+        deep = "    " * (n + 2)
+        lines += [f"{deep}if v < {n}.0:", f"{deep}    t{n} = give(s + 1.5 / (v + {n}.0))",
+                  f"{deep}else:"]
+    for n in reversed(range(count)):
+        inner = "s" if n == count - 1 else f"t{n + 1}"
+        lines.append("    " * (n + 3) + f"t{n} = give({inner})")
+    lines += ["        s = step(t0)", "    total[()] = s"]
+    return parse("\n".join(lines) + "\n")
+
+
+def test_masks_of_a_chain_are_made_once() -> None:
+    """Each division has its own mask alone, not those of the branches around it again."""
+    sizes = {}
+    for count in (5, 10, 20):
+        flat = if_convert(chain(count))
+        assert not contains(flat, If)
+        assert sum(isinstance(n, Call) and n.op == "div" for n in walk(flat)) == count
+        sizes[count] = sum(isinstance(n, Call) and n.op == "select" for n in walk(flat))
+    assert sizes[20] - sizes[10] == 2 * (sizes[10] - sizes[5])
+
+
+def test_a_long_chain_keeps_its_branches() -> None:
+    assert contains(if_convert(chain(25)), If)
