@@ -22,6 +22,9 @@ from transpile.types.value_types import WrappedFunction
 
 PARTS = 40
 """One part runs in a plain run; each is one library."""
+BY_VALUES = {"bins-down"}
+"""Programs whose kernel depends on values, such as whether edges rise or fall: a package has that
+for the other ones."""
 LEAST_BUILT = 0.6
 """Of the programs of a part."""
 
@@ -85,7 +88,8 @@ def test_programs_of_a_library(
                 continue
             got = outcome(call, arguments(program, n))
             if got.error is not None and got.error[0] is NoKernel:
-                assert wanted(program, n).error is not None, f"{name} at {n}: left to Python"
+                is_left = program.label in BY_VALUES or wanted(program, n).error is not None
+                assert is_left, f"{name} at {n}: left to Python"
                 continue
             assert_same(got, wanted(program, n), f"{name} at {n}", program.ulps)
             calls += 1

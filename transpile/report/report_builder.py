@@ -382,8 +382,8 @@ def report_compiled(
         in_python_loop=in_python_loop,
     )
     carried = {r.span for r in scalar_rejections if r.code == "VECTOR_CARRIED"}
-    copies = carried & list_copies(source.tree)
-    reasons = [r for r in scalar_rejections if r.span not in copies]
+    copies = list_copies(source.tree)
+    reasons = [r for r in scalar_rejections if r.code != "VECTOR_CARRIED" or r.span not in copies]
     in_detail = [r for r in reasons if not _is_users(r.span, r, terms)]
     loops = tuple(_as_recurrence(loop) if loop.span in carried else loop for loop in loops)
     loops = tuple(replace(k, what="copy") if k.span in copies else k for k in loops)
