@@ -43,8 +43,16 @@ class Folder:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()  # where an exception has come before the ``with`` could begin
+
+    def close(self) -> None:
+        """Give the descriptor back; nothing happens the second time."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
 
     def _place(self, name: str) -> str:
         """The file `name` as system calls take it, beside ``dir_fd``."""
@@ -129,10 +137,10 @@ def open_folder(path: str) -> Folder:
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
     try:
         _examine(handle, "the folder", stat.S_ISDIR)
+        return Folder(path, handle)
     except BaseException:
         os.close(handle)
         raise
-    return Folder(path, handle)
 
 
 def _examine(handle: int, what: str, is_expected: Callable[[int], bool]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from loopir.nodes import Kernel
 from targets.abi.load_kernel import load_kernel
-from targets.build import object_cache
+from targets.build import object_cache, trusted_files
 from targets.build.build_errors import BuildError
 from targets.build.build_kernel import build_object
 from targets.build.object_cache import cache_clear, cache_info, find_cached, publish, read_cached
@@ -249,3 +250,24 @@ def test_the_private_folder_ends_with_the_process(tmp_path: Path) -> None:
     path = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     assert path.startswith(f"{tmp_path}/transpile-")
     assert list(tmp_path.glob("transpile-*")) == []
+
+
+@pytest.mark.parametrize("step", ["__enter__", "__exit__"])
+def test_a_folder_is_closed_where_its_block_does_not_begin_or_end(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lack of memory at the call of the method itself."""
+
+    def failing(self: object, *error: object) -> None:
+        raise MemoryError
+
+    def open_files() -> int:
+        gc.collect()  # the exception, which has the folder
+        return len(os.listdir("/dev/fd"))
+
+    before = open_files()
+    with monkeypatch.context() as patched:
+        patched.setattr(trusted_files.Folder, step, failing)
+        with pytest.raises(MemoryError), trusted_files.open_folder(str(tmp_path)):
+            pass
+    assert open_files() == before
