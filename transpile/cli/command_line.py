@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from .. import __version__
-from ..report.styled_text import StyledRow, as_plain, as_rich
+from ..report.styled_text import StyledRow, as_plain, as_rich, printable
 from .argument_parser import Parser, UsageError, choose_target
 
 if TYPE_CHECKING:
@@ -529,7 +529,7 @@ def _show(rows: Iterable[StyledRow]) -> None:
     """Print rows to stdout, coloured if it is a terminal."""
     _replace_unencodable()
     if not sys.stdout.isatty():
-        print(as_plain(rows))
+        print(printable(as_plain(rows)))
         return
     from rich.console import Console
 

@@ -14,7 +14,7 @@ from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
 from ..diagnostics import CODES, Rejection, counted
-from .styled_text import StyledRow, as_html, as_plain, as_rich, styled_row
+from .styled_text import StyledRow, as_html, as_plain, as_rich, printable, styled_row
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -181,7 +181,7 @@ class Report:
         assert not unknown, f"{unknown} are not in CODES"
 
     def __str__(self) -> str:
-        return as_plain(_report_rows(self))
+        return printable(as_plain(_report_rows(self)))
 
     __repr__ = __str__
 

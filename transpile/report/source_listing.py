@@ -18,6 +18,7 @@ from loopir.nodes import Kernel
 from ..frontend.source import Source
 from .listing_html import Listed, Verdict, listing_page, listing_table
 from .loop_report import LoopInfo, Report, file_label, summary_text
+from .styled_text import printable
 
 __all__ = ["Listing", "join_listings", "make_listing", "with_verdicts"]
 
@@ -51,7 +52,7 @@ class Listing:
     verdicts: tuple[Verdict, ...] = ()  # what the report says of the function
 
     def __str__(self) -> str:
-        return "\n".join(self._texts())
+        return printable("\n".join(self._texts()))
 
     __repr__ = __str__
 

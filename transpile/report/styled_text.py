@@ -3,14 +3,18 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+from loopir.process.signal_exceptions import suppress_failures
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = [
-    "STYLES", "Piece", "StyledRow", "as_html", "as_plain", "as_rich", "hanging_line", "styled_row",
+    "STYLES", "Piece", "StyledRow", "as_html", "as_plain", "as_rich", "hanging_line", "printable",
+    "styled_row",
 ]
 
 
@@ -56,6 +60,22 @@ def styled_row(*parts: str | tuple[str, str]) -> StyledRow:
 def as_plain(rows: Iterable[Sequence[Piece]]) -> str:
     """The text alone, without trailing blanks and final newline."""
     return "\n".join("".join(piece.text for piece in r).rstrip() for r in rows)
+
+
+_ASCII = str.maketrans({
+    "│": "|", "─": "~", "┊": ":", "⋮": ":", "…": "...", "→": "->", "≫": ">>", "×": "x", "µ": "u",
+})
+
+
+def printable(text: str) -> str:
+    """`text` so that it can be printed: where ``sys.stdout`` cannot encode it, as a file in a code
+    page of Windows, with ASCII characters in place of lines and arrows, and ``?`` for the others.
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    with suppress_failures(UnicodeEncodeError):
+        text.encode(encoding)
+        return text
+    return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
 
 
 def as_rich(rows: Iterable[StyledRow], width: int) -> Iterator[Text]:
