@@ -39,6 +39,9 @@ OUTPUT_BYTES = 1 << 16
 
 _ON_WINDOWS = sys.platform == "win32"
 
+_TEMPORARY = ("TMP", "TEMP") if _ON_WINDOWS else ("TMPDIR",)
+"""The variables that name the directory for temporary files."""
+
 
 @record(frozen=True, slots=True)
 class Compiler:
@@ -332,10 +335,6 @@ def _started(
             _end(process)
         raise
     return process
-
-
-_TEMPORARY = ("TMP", "TEMP") if _ON_WINDOWS else ("TMPDIR",)
-"""The variables that name the directory for temporary files."""
 
 
 def _end(process: Popen[bytes]) -> None:

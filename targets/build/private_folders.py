@@ -136,7 +136,9 @@ def private_folder() -> Iterator[str]:
 
 
 def _lock(handle: int) -> bool:
-    """Lock a file for this process and its forks; False if another process holds the lock."""
+    """Lock a file for this process, and its forks where there are any; False if another process
+    holds the lock.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -146,7 +148,7 @@ def _lock(handle: int) -> bool:
             import fcntl
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except failures(BlockingIOError, PermissionError):  # PermissionError: on Windows
+    except failures(BlockingIOError, PermissionError):  # what Unix and what Windows raise
         return False
     return True
 
@@ -180,19 +182,19 @@ def _remove_if_abandoned(path: str) -> bool:
         except failures(FileNotFoundError):  # the process was killed between two steps
             os.rmdir(path)
             return True
-        is_held, others = True, [name for name in folder.names() if name != _LOCK]
+        is_open = True
         try:
             if not _lock(lock):
                 return False
-            for name in others:
-                if stat.S_ISREG(folder.status(name).st_mode):
+            for name in folder.names():
+                if name != _LOCK and stat.S_ISREG(folder.status(name).st_mode):
                     folder.remove(name)
             if os.name == "nt":  # which removes no file that is open
                 os.close(lock)
-                is_held = False
+                is_open = False
             folder.remove(_LOCK)
             os.rmdir(path)
         finally:
-            if is_held:
+            if is_open:
                 os.close(lock)
     return True

@@ -28,9 +28,9 @@ class Untrusted(OSError):
 
 
 class Folder:
-    """An open directory that can be trusted (`open_folder`), at `path`. What happens in it, happens
-    in the directory that was examined, also if another one has the path by now. All methods raise
-    OSError.
+    """An open directory that can be trusted (`open_folder`), at `path`. Its methods act on the
+    directory that was examined, also if another one has the path by now; on Windows they go by the
+    path, which only this user can give to another. All of them raise OSError.
     """
 
     __slots__ = ("_handle", "path")

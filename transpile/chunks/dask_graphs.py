@@ -227,21 +227,21 @@ def _part_counts(call: DaskCall, k: int) -> dict[int, tuple[float, ...]]:
     }
 
 
-_MOST_JOINED, _JOINED_BYTES = 256, 1 << 22
-"""The chunks whose parts one task joins: at most so many, and so many bytes of parts."""
+_FEWEST_JOINED, _MOST_JOINED, _JOINED_BYTES = 4, 256, 1 << 22
+"""Limits of `_most_joined`: of chunks, and of the bytes of all their parts."""
 
 
-def _most_joined(call: DaskCall, results: Sequence[int]) -> int:
-    """The parts of how many chunks one task joins. Parts are small as a rule; each task costs Dask
-    a fraction of a millisecond.
+def _most_joined(call: DaskCall, results: Sequence[int]) -> int | None:
+    """The number of chunks whose parts of these results one task joins, at most; None if the parts
+    have unknown sizes: as Dask is configured. A task costs Dask a fraction of a millisecond.
     """
     size = 0.0
     for k in results:
         chunks = [*_part_counts(call, k).values(), *_sizes(call.results[k]).values()]
         size += call.plan.outputs[k].dtype.itemsize * prod(max(n, default=0) for n in chunks)
     if isnan(size):
-        return 4  # as Dask does by itself
-    return max(4, min(_MOST_JOINED, int(_JOINED_BYTES / max(size, 1))))
+        return None
+    return max(_FEWEST_JOINED, min(_MOST_JOINED, int(_JOINED_BYTES / max(size, 1))))
 
 
 def _folded_axis(call: DaskCall, cut: Cut, order: FoldOrder) -> FoldedAxis:
@@ -314,8 +314,6 @@ def _extrema(call: DaskCall, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]
             dtype=dtype, concatenate=False, keepdims=False, meta=np.empty((), dtype),
             name=_name(call),
         )
-
-
 
 
 def _name(call: DaskCall) -> str:

@@ -46,7 +46,7 @@ static inline V tp_cast_f16_V(HALVES h)
 {
 #ifdef __clang__
     typedef _Float16 halves __attribute__((vector_size(8)));
-    union { HALVES bits; halves values; } half = {h};           /* Clang 20 has no builtin for it */
+    union { HALVES bits; halves values; } half = {h};           /* Clang has no builtin for it from 20 on */
     return __builtin_convertvector(half.values, V);
 #else
     q64x2 bits = {(long long)h};

@@ -4,7 +4,7 @@
 static inline float tp_cast_f16_D(uint16_t h)
 {
 #if defined __F16C__ && defined __clang__
-    union { uint16_t bits; _Float16 value; } half = {h};        /* Clang 20 has no builtin for it */
+    union { uint16_t bits; _Float16 value; } half = {h};        /* Clang has no builtin for it from 20 on */
     return (float)half.value;
 #elif defined __F16C__
     i32x4 bits = {h};
