@@ -511,14 +511,10 @@ def _is_range(facts: Facts, e: ast.expr) -> bool:
 
 def item_fact(facts: Facts, e: ast.ListComp | ast.GeneratorExp) -> Fact:
     """The fact about every item that a comprehension yields."""
-    before = dict(facts.known)
-    cache = facts._cached_facts, facts._cached_under, facts._inferring
-    facts._inferring = False  # so that the facts are inferred anew under those about the targets
-    for g in e.generators:
-        bind_each(facts, g.target, g.iter)
-    fact = facts.of(e.elt)
-    facts.known, (facts._cached_facts, facts._cached_under, facts._inferring) = before, cache
-    return fact
+    with facts.tentatively():
+        for g in e.generators:
+            bind_each(facts, g.target, g.iter)
+        return facts.of(e.elt)
 
 
 def bind_each(facts: Facts, target: ast.expr, iterable: ast.expr) -> None:

@@ -535,8 +535,10 @@ class Facts:
         before = dict(self.known)
         cache = self._cached_facts, self._cached_under, self._inferring
         self._inferring = False
-        yield
-        self.known, (self._cached_facts, self._cached_under, self._inferring) = before, cache
+        try:
+            yield
+        finally:
+            self.known, (self._cached_facts, self._cached_under, self._inferring) = before, cache
 
 
 def samples_of(facts: Facts, e: ast.expr, index: bool = False) -> list[Sample]:

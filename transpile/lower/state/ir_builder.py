@@ -8,10 +8,8 @@ a guess. They do it in a trial::
         ...                       # emits statements, adds parameters, records facts
         trial.keep = succeeded    # False, the default: the builder is as it was before
 
-A trial copies every container of the builder (`IRBuilder.snapshot`) and restores the contents in
-place, so references to the containers stay valid. A new field of a state record that is a list,
-dict or set must be added to `IRBuilder._containers`; any other new field to `BuilderSnapshot`,
-`snapshot` and `restore`.
+A trial restores every field of the builder and of its `*State` records (`_RESTORED`). Containers
+are restored in place, so references to them stay valid.
 """
 
 from __future__ import annotations
@@ -19,7 +17,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, fields
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -230,29 +229,13 @@ class BufferState:
 class BuilderSnapshot:
     """The state of a builder at one moment: `IRBuilder.snapshot` takes it, `restore` puts it back.
 
-    ``contents``: each container of the builder (`IRBuilder._containers`), with a copy of its items.
-    The same container is filled again, since other code holds references to it. All other
-    fields are assigned back to the fields of these names, of the builder, its ``path``, its
-    ``warnings`` or its ``buffers``. `IRBuilder.forbidding_mattered` and ``rounds_otherwise`` are
-    left out: they are read after a trial, to learn what happened in the trial.
+    ``values``: the value of each field of `_RESTORED`. ``contents``: each list, dict or set among
+    them, with a copy of its items. The same container is filled again, since other code holds
+    references to it.
     """
 
+    values: tuple[Any, ...]
     contents: tuple[tuple[_Container, _Container], ...]
-    block: list[Stmt]
-    of_sibling_branch: dict[str, ArrayRef]
-    current_span: Span | None
-    forbids_unions: bool
-    array_version_depth: int
-    branches: int
-    used_where: Expr | None
-    facts: tuple[LinearForm, ...]
-    while_facts: tuple[LinearForm, ...]
-    while_names: frozenset[Expr]
-    equalities: Mapping[Expr, LinearForm]
-    guarded: tuple[LinearForm, ...]
-    requirements: tuple[Required, ...]
-    raised_array: str | None
-    needs_snapshot: bool
 
 
 @record
@@ -303,44 +286,10 @@ class IRBuilder:
     complex: ComplexState = field(default_factory=ComplexState)
     buffers: BufferState = field(default_factory=BufferState)
 
-    def _containers(self) -> tuple[_Container, ...]:
-        """Every list, dict and set of the builder and its state records, which change in place."""
-        ranges, numbers, buffers = self.ranges, self.numbers, self.buffers
-        return (
-            self.names, self.block, self.values, self.env, self.params, self.bindings,
-            self.guards, self.required_by, self.strict, self.hoisted_loops, self.observed_types,
-            self.path.frames,
-            ranges.intervals, ranges.deltas, ranges.linear_bounds, ranges.assumed_params,
-            self.warnings.sources, self.warnings.silent,
-            numbers.accumulators, numbers.python_values, numbers.python_constants,
-            numbers.zero_trip, numbers.phis, numbers.upper_bounds, self.complex.non_simple,
-            self.complex.doubtful, self.complex.surely_complex, buffers.fresh, buffers.reshaped,
-            buffers.of_sibling_branch, buffers.overallocated, buffers.truncated,
-            buffers.zeros, buffers.arrays_of_call, buffers.empty_axis_conditions,
-            buffers.needed_room,
-        )
-
     def snapshot(self) -> BuilderSnapshot:
         """The state of the builder now, for `restore`."""
-        path = self.path
-        return BuilderSnapshot(
-            contents=tuple((c, c.copy()) for c in self._containers()),
-            block=self.block,
-            of_sibling_branch=self.buffers.of_sibling_branch,
-            current_span=self.current_span,
-            forbids_unions=self.forbids_unions,
-            array_version_depth=self.array_version_depth,
-            branches=path.branches,
-            used_where=path.used_where,
-            facts=path.facts,
-            while_facts=path.while_facts,
-            while_names=path.while_names,
-            equalities=path.equalities,
-            guarded=path.guarded,
-            requirements=path.requirements,
-            raised_array=self.warnings.raised_array,
-            needs_snapshot=self.buffers.needs_snapshot,
-        )
+        contents = tuple([(c, c.copy()) for c in _containers(self)])
+        return BuilderSnapshot(_restored_values(self), contents)
 
     def restore(self, before: BuilderSnapshot) -> None:
         """Restores the state of the snapshot `before`. The containers stay the same objects."""
@@ -350,18 +299,8 @@ class IRBuilder:
             else:
                 container.clear()
                 container.update(contents)
-        path = self.path
-        self.block, self.current_span = before.block, before.current_span
-        self.forbids_unions = before.forbids_unions
-        self.array_version_depth = before.array_version_depth
-        path.branches, path.used_where = before.branches, before.used_where
-        path.facts = before.facts
-        path.while_facts, path.while_names = before.while_facts, before.while_names
-        path.equalities, path.guarded = before.equalities, before.guarded
-        path.requirements = before.requirements
-        self.warnings.raised_array = before.raised_array
-        self.buffers.needs_snapshot = before.needs_snapshot
-        self.buffers.of_sibling_branch = before.of_sibling_branch
+        for (part, name), value in zip(_RESTORED, before.values, strict=True):
+            setattr(getattr(self, part) if part else self, name, value)
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
@@ -507,6 +446,29 @@ class IRBuilder:
                 elif not self._is_entry_node(n):
                     return None
         return expand_names(e, self.values)
+
+
+_STATE_RECORDS: dict[str, type[Any]] = {
+    "ranges": RangeState, "path": PathState, "warnings": WarningState, "numbers": NumberState,
+    "complex": ComplexState, "buffers": BufferState,
+}
+
+_KEPT = {"forbidding_mattered", "rounds_otherwise"}
+"""Fields that no trial undoes: they are read after a trial, to learn what happened in it."""
+
+_FIELDS = {
+    **{("", f.name): f for f in fields(IRBuilder) if f.name not in {*_STATE_RECORDS, *_KEPT}},
+    **{(part, f.name): f for part, kind in _STATE_RECORDS.items() for f in fields(kind)},
+}
+_RESTORED = tuple(_FIELDS)
+"""All fields that `IRBuilder.restore` restores: the record of the builder that has it ("": the
+builder itself), and the name of the field.
+"""
+_restored_values = attrgetter(*(f"{part}.{name}".lstrip(".") for part, name in _RESTORED))
+_containers = attrgetter(*(
+    f"{part}.{name}".lstrip(".") for (part, name), f in _FIELDS.items()
+    if f.default_factory in (list, dict, set)
+))
 
 
 def kernel_param(name: str, ty: ArrayType) -> Param:
