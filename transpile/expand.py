@@ -86,7 +86,7 @@ from .frontend.iterators.comprehensions import (
     repeated_list,
 )
 from .frontend.iterators.for_loops import for_loop, loop_over_changing_list
-from .frontend.iterators.iterables import in_range_test, named_range
+from .frontend.iterators.iterables import in_range_test, range_item
 from .frontend.iterators.itertools_loops import (
     accumulated_list,
     compressed_loop,
@@ -382,8 +382,8 @@ MACROS: tuple[Macro, ...] = (
     unpacking_assignment,       # a, b = b, a
     unpack_row,                 # a, b = X[i]
     augmented_assignment,       # a[i] += e
-    named_range,                # r = range(n)
     in_range_test,              # i in range(n)
+    range_item,                 # range(n)[k]
     in_constants,               # i in (1, 2)
     list_search,                # s in a, a.count(s), a.index(s)
     scalar_call,                # pow(x, y), divmod(i, j), math.gcd(i, j)

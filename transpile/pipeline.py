@@ -43,6 +43,7 @@ from .frontend import inline
 from .frontend.ast_walk import walk_nodes
 from .frontend.compile_tree import compile_tree
 from .frontend.iterators.comprehensions import map_to_generators
+from .frontend.iterators.named_ranges import ranges_as_calls
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, source_to_compile
 from .frontend.value_specialization import substitute_values
@@ -183,12 +184,12 @@ def _inline(s: Compilation) -> Compilation:
     return replace(s, inlining=inlining, scope=inlining.scope, tree=tree, called=tree)
 
 
-def _deques_as_lists(s: Compilation) -> Compilation:
-    # without a deque, its module is not entered; `called` keeps the name, so that it is guarded
+def _replace_locals(s: Compilation) -> Compilation:
+    # without a deque, its module is not entered; `called` keeps the names, so that they are guarded
     calls = (n.func for n in walk_nodes(s.tree) if isinstance(n, ast.Call))
-    if not any(s.scope.resolve(func) is deque for func in calls):
-        return s
-    return replace(s, tree=deques_as_lists(s.tree, s.scope.resolve))
+    has_deques = any(s.scope.resolve(func) is deque for func in calls)
+    tree = ranges_as_calls(s.tree, s.scope.resolve)
+    return replace(s, tree=deques_as_lists(tree, s.scope.resolve) if has_deques else tree)
 
 
 def _expand(s: Compilation) -> Compilation:
@@ -409,9 +410,9 @@ STAGES: tuple[Stage, ...] = (
         reason="macros and lowering then see only calls of NumPy, math and builtins",
     ),
     Stage(
-        name="deques_as_lists", from_form=PYTHON, to_form=PYTHON, run=_deques_as_lists,
+        name="replace_locals", from_form=PYTHON, to_form=PYTHON, run=_replace_locals,
         verify=_verify_python,
-        reason="a local deque that is only a queue is a list and the place of its first item",
+        reason="a deque that is a queue is a list and the place of its first item, a range bounds",
     ),
     Stage(
         name="expand", from_form=PYTHON, to_form=CORE_PYTHON, run=_expand, verify=_verify_python,

@@ -329,10 +329,13 @@ def is_of_call(frame: Any) -> bool:
 
 class Injection:
     """A profile function that raises at one step, and can record all of them. ``error``: what it
-    has raised. ``is_short``: later calls only show that they would compile."""
+    has raised. ``is_short``: later calls only show that they would compile. ``since``: a site is
+    not looked for before so many steps, which takes time."""
 
-    def __init__(self, step: int | Site, kind: str, record: bool = False) -> None:
-        self.count, self._step, self.kind = 0, step, kind
+    def __init__(
+        self, step: int | Site, kind: str, record: bool = False, since: int = 0
+    ) -> None:
+        self.count, self._step, self.kind, self._since = 0, step, kind, since
         self.is_short = False
         self.error: BaseException | None = None
         self.sites: list[str] | None = [] if record else None
@@ -351,6 +354,8 @@ class Injection:
         self.count += 1
         if self.sites is not None:
             self.sites.append(site_of(frame, event, arg))
+        if self.count < self._since:
+            return
         step = self._step
         is_it = step == (site_of(frame, event, arg) if isinstance(step, tuple) else self.count)
         if is_it:
@@ -594,13 +599,22 @@ def keeping_compiler(folder: Path) -> str:
     return os.pathsep.join([str(programs), os.environ["PATH"]])
 
 
-def work_of(name: str, kind: str, steps: list[int | Site]) -> Callable[[Path], Any]:
-    """What the child does for a trial."""
+def work_of(
+    name: str, kind: str, steps: Sequence[int | Site], since: int = 0, *, is_short: bool = False
+) -> Callable[[Path], Any]:
+    """What the child does for a trial; ``since`` and ``is_short`` as for `Injection`."""
     if kind == "count":
         return lambda place: without_fault(name, record=False).count
     if not steps:
         return lambda place: steps_of(name)
-    return lambda place: first_calls(name, [Injection(step, kind) for step in steps], place)
+
+    def trial(place: Path) -> list[str]:
+        injections = [Injection(step, kind, since=since) for step in steps]
+        for injection in injections:
+            injection.is_short = is_short
+        return first_calls(name, injections, place)
+
+    return trial
 
 
 def environment() -> dict[str, str]:

@@ -68,6 +68,9 @@ STATES = {
     "cold": "nothing is imported, and the disk cache is empty",
 }
 
+_UNSTEADY = 20_000
+"""By how much less the number of a site's first step may be in another process."""
+
 Key: TypeAlias = "tuple[str, str, str]"
 """Whether the cache is warm or cold, a site, and a kind."""
 
@@ -107,8 +110,9 @@ class Walk(Injection):
         super().__init__(0, "")
         self.trial: Path | None = None
         self.results: list[tuple[Any, str, list[str]]] = []
-        self.left: list[tuple[Any, str, bool]] = []
-        """Sites and kinds to try in another way, and whether the C compiler runs there."""
+        self.left: list[tuple[Any, str, bool, int, bool]] = []
+        """Sites and kinds to try in another way, whether the C compiler runs there, after how many
+        steps to look for the site, and whether the trial is short."""
         self.seen: set[Any] = set()
         self._chosen = chosen
         self._folders = folders
@@ -130,7 +134,8 @@ class Walk(Injection):
             return
         obstacle = self._obstacle()
         if obstacle:
-            self.left += ((site, kind, obstacle == "process") for kind in kinds)
+            is_compiling, since = obstacle == "process", max(0, self.count - _UNSTEADY)
+            self.left += ((site, kind, is_compiling, since, kind not in full) for kind in kinds)
             return
         place = Place(*self._folders)
         for kind in kinds:
@@ -279,14 +284,14 @@ def trials(
           f"{len(left)} anew", file=sys.stderr)
     for site, kind, faults in results:
         if faults and kind in KINDS:
-            left.append((site, kind, False))
+            left.append((site, kind, False, 0, False))
             print(f"again: {site_text(tuple(site))} {kind}: {faults}"[:600], file=sys.stderr)
         else:
             chosen.known.add((chosen.state, site_text(tuple(site)), kind))
             yield tuple(site), kind, faults
-    for site, kind, is_compiling in left:
+    for site, kind, is_compiling, since, is_short in left:
         os.environ["PATH"] = real if is_compiling else path
-        faults = in_child(work_of(name, kind, [tuple(site)]), cache)
+        faults = in_child(work_of(name, kind, [tuple(site)], since, is_short=is_short), cache)
         os.environ["PATH"] = real
         chosen.note(site_text(tuple(site)), kind, "anew", faults)
         yield tuple(site), kind, faults

@@ -3,7 +3,7 @@
 `infer_list_items` runs once for a function, before macros fire, and records in ``cx.facts``
 
 - ``number_lists``: lists of numbers of one dtype that NumPy takes (`numpy_list_operands` expands
-  these);
+  these), or whose items are subscripts (``x[r]`` for each ``r`` of such a list is an element);
 - ``number_tables``: tables ``[[c] * m for …]`` of numbers of one dtype, of which arrays are made
   (`rectangular_lists` expands these calls);
 - ``tuple_types``: the dtype of the items of lists of tuples, if NumPy takes the list;
@@ -28,7 +28,7 @@ from ..analysis.expression_facts import item_fact
 from ..analysis.tuple_types import appended_items
 from ..analysis.type_facts import ArrayList, Fact
 from ..analysis.type_probe import Types
-from ..frontend.ast_names import binding_pairs
+from ..frontend.ast_names import binding_pairs, bound_names, names_used
 from ..frontend.ast_walk import integer_constant, is_suspending, walk_nodes
 from ..frontend.defining_modules import is_numpy_function
 from ..frontend.macros.list_kind import list_escapes
@@ -65,7 +65,8 @@ def infer_list_items(
         s = np.mean(w)
 
     1. Candidates are lists that do not escape (`ListEscapes.non_escaping_names`), and that are an
-       operand of NumPy, or of which NumPy makes one array: for others no macro needs the types.
+       operand of NumPy, or of which NumPy makes one array, or whose items are subscripts: for
+       others no macro needs the types.
     2. The facts about all items that are added come from a walk over the function (`_added_facts`).
        Where an item is computed from items of a list, as in ``w.append(w[-1] + 1)``, its type is
        known only in a second walk, with the types of the first; it must then agree.
@@ -79,6 +80,7 @@ def infer_list_items(
     tables = _converted_tables(tree, cx)
     names = (local_lists | {*cx.facts.tuple_lists}) - tables
     numbers = {name for name in names if _is_numpy_operand(name, tree, cx.resolve)}
+    numbers |= names & _read_for_subscripts(tree) if names else set()
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
     if not numbers | arrays | tables:
         return
@@ -336,6 +338,20 @@ def _is_numpy_operand(name: str, tree: ast.FunctionDef, resolve: Resolve) -> boo
             ) if _is_named(name, value):
                 return True
     return False
+
+
+def _read_for_subscripts(tree: ast.FunctionDef) -> set[str]:
+    """The names that a subscript depends on: as ``r`` and ``w`` of ``for r in w: s += x[r]``, of
+    ``r = w[k]; s += x[r]`` and of ``x[w[k]]``.
+    """
+    nodes = [*walk_nodes(tree)]
+    found = {name for n in nodes if isinstance(n, ast.Subscript) for name in names_used(n.slice)}
+    pairs = [pair for n in nodes for pair in binding_pairs(n)]
+    pairs += [(n.target, n.iter) for n in nodes if isinstance(n, (ast.For, ast.comprehension))]
+    for target, value in pairs:
+        if not found.isdisjoint(bound_names(target)):
+            found |= names_used(value)
+    return found
 
 
 def _is_item(name: str, e: ast.expr) -> bool:

@@ -197,12 +197,17 @@ _EMPTY_REDUCE = _message_for_empty(functools.partial(functools.reduce, operator.
 
 def fold_items(argument: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
     """The items that a reduction of `argument` folds, as a comprehension with fresh variables: a
-    comprehension itself; ``(v for v in x)`` for a vector or a list of scalars ``x``. None for
-    others, and for comprehensions with ``await``, ``yield`` or ``async for``.
+    comprehension itself; ``(v for v in x)`` for a range, a vector or a list of scalars ``x``. None
+    for others, and for comprehensions with ``await``, ``yield`` or ``async for``.
     """
+    match argument:
+        case ast.Call(args=[ast.Call() as numbers], keywords=[]) if (
+            cx.builtin(argument) in ("list", "tuple") and cx.builtin(numbers) == "range"
+        ):
+            argument = numbers
     if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
         return None if is_suspending(argument) else with_fresh_variables(argument, cx)
-    if cx.fact(argument).rank != 1:
+    if cx.fact(argument).rank != 1 and cx.builtin(argument) != "range":
         return None
     items = cx.expr("(V for V in X)", V=cx.fresh("v"), X=argument)
     assert isinstance(items, ast.GeneratorExp)

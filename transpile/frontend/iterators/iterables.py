@@ -22,6 +22,7 @@ from ...types.value_types import ScalarType
 from ..ast_names import mentions_none_of, rename_names
 from ..ast_walk import integer_constant, tree_key, walk_nodes
 from ..language.tuple_replacement import constant_tuple, indexable_tuple
+from ..macros.bind_operands import bind_unless_repeatable
 from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
 from ..macros.macro_index import fires_on
@@ -29,7 +30,7 @@ from .indexed_streams import Element, Stream
 from .itertools_streams import endless_element, is_itertools_call, itertools_stream
 
 __all__ = [
-    "range_arguments", "as_python_int", "in_range_test", "named_range", "arange_as_range",
+    "range_arguments", "as_python_int", "in_range_test", "range_item", "arange_as_range",
     "clamped_length", "is_iterator", "paired_targets", "stream_of",
 ]
 
@@ -40,12 +41,6 @@ _LONG = INT_TYPES | {ScalarType("i64")}
 """Argument types of which ``np.arange`` makes int64. With smaller NumPy ints, its own arithmetic
 may overflow.
 """
-
-
-def _bounds(call: ast.Call, cx: Context) -> Bounds | None:
-    """Start, stop and step of the ``range`` `call`; None unless all are Python ints."""
-    bounds = range_arguments(call)
-    return bounds if bounds and all(cx.fact(e).is_int for e in bounds) else None
 
 
 def range_arguments(call: ast.Call) -> Bounds | None:
@@ -122,55 +117,60 @@ def _range_test(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
     if cx.builtin(r) != "range" or not cx.fact(x).is_int:
         return None
     assert isinstance(r, ast.Call)
-    bounds = _bounds(r, cx)
+    bounds = range_arguments(r)
     by = integer_constant(bounds[2]) if bounds else None
     if bounds is None or not by:
         return None
-    first, end, _ = bounds
+    first, end = as_python_int(bounds[0], cx), as_python_int(bounds[1], cx)
+    if first is None or end is None:
+        return None
     text = "FIRST <= X < END" if by > 0 else "END < X <= FIRST"
     if abs(by) == 1:
         return cx.expr(text, X=x, FIRST=first, END=end)
-    if not isinstance(x, ast.Name) or not isinstance(first, ast.Name | ast.Constant):
-        return None  # the test evaluates both twice
+    x = bind_unless_repeatable(x, "x", cx)  # the test evaluates both twice
+    first = bind_unless_repeatable(first, "first", cx)
     text = f"{text} and (X - FIRST) % BY == 0"
     return cx.expr(text, X=x, FIRST=first, END=end, BY=ast.Constant(abs(by)))
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[range])
-def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A name of a ``range`` is replaced by the range, with bounds that are computed where it was
-    made.
+@fires_on(ast.Subscript, value=ast.Call)
+def range_item(node: ast.AST, cx: Context) -> ast.expr | None:
+    """An item of a range is computed; for an index that it has not the same IndexError is raised.
 
-        r = range(1, n, 2)
-        for i in r:
-            s = s + x[i]
+        v = range(2, n, 3)[k]
     →
-        _end = n
-        for i in range(1, _end, 2):
-            s = s + x[i]
+        _count = len(range(2, n, 3))
+        if k < -_count or k >= _count:
+            raise IndexError('range object index out of range')
+        v = 2 + (k if k >= 0 else k + _count) * 3
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as r):
-            pass
+        case ast.Subscript(value=ast.Call() as made, slice=k, ctx=ast.Load()) if (
+            cx.builtin(made) == "range" and cx.is_builtin("len", "IndexError")
+        ):
+            bounds, index = range_arguments(made), as_python_int(k, cx)
         case _:
             return None
-    if cx.builtin(r) != "range" or not cx.is_fixed(node, name):
+    parts = [as_python_int(e, cx) for e in bounds or ()]
+    if index is None or not parts or None in parts:
         return None
-    bounds = _bounds(r, cx)
-    if bounds is None or not integer_constant(bounds[2]):
-        return None
-    setup: list[ast.stmt] = []
-    current: list[ast.expr] = []  # start, stop and step: constants, or names for their values now
-    for hint, e in zip(("first", "end", "step"), bounds, strict=True):
-        if integer_constant(e) is not None:
-            current.append(e)
-            continue
-        bound = cx.fresh(hint)
-        setup += cx.code("NAME = E", NAME=bound, E=e)
-        record_facts(cx.facts, setup[-1])
-        current.append(ast.Name(bound, ast.Load()))
-    cx.aliases[name] = cx.expr("range(A, B, C)", A=current[0], B=current[1], C=current[2])
-    return setup
+    start, stop, step = (bind_unless_repeatable(e, "bound", cx) for e in parts if e is not None)
+    index, count = bind_unless_repeatable(index, "k", cx), cx.fresh("count")
+    lines = cx.code(
+        """
+        COUNT = len(range(START, STOP, STEP))
+        if K < -COUNT or K >= COUNT:
+            raise IndexError(MESSAGE)
+        """,
+        COUNT=count, START=start, STOP=stop, STEP=step, K=index, MESSAGE=ast.Constant(_NO_ITEM),
+    )
+    cx.before(*lines)
+    text = "START + (K if K >= 0 else K + COUNT) * STEP"
+    return cx.expr(text, START=start, STEP=step, K=index, COUNT=count)
+
+
+_NO_ITEM = "range object index out of range"
+"""Python's message."""
 
 
 def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
