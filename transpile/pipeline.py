@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ast
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -40,7 +39,6 @@ from .containers.local_deques import deques_as_lists
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
-from .frontend.ast_walk import walk_nodes
 from .frontend.compile_tree import compile_tree
 from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.iterators.named_ranges import ranges_as_calls
@@ -185,11 +183,9 @@ def _inline(s: Compilation) -> Compilation:
 
 
 def _replace_locals(s: Compilation) -> Compilation:
-    # without a deque, its module is not entered; `called` keeps the names, so that they are guarded
-    calls = (n.func for n in walk_nodes(s.tree) if isinstance(n, ast.Call))
-    has_deques = any(s.scope.resolve(func) is deque for func in calls)
-    tree = ranges_as_calls(s.tree, s.scope.resolve)
-    return replace(s, tree=deques_as_lists(tree, s.scope.resolve) if has_deques else tree)
+    # `called` keeps the names, so that they are guarded
+    tree = ranges_as_calls(deques_as_lists(s.tree, s.scope.resolve), s.scope.resolve)
+    return replace(s, tree=tree)
 
 
 def _expand(s: Compilation) -> Compilation:
