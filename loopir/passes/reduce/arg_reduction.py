@@ -38,6 +38,7 @@ from ...statement_blocks import backward_slice, map_statements
 from ..loop_splitting import max_trips_of_strip
 from ..vector.if_convert import flatten_loop
 from ..vector.vectorize_legality import vectorization_obstacle
+from ..vector.vectorize_outer import loops_left_to_lanes
 
 __all__ = ["ArgExtremum", "match_arg_extremum", "arg_reduction"]
 
@@ -194,10 +195,11 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             at[()] = k
     """
     fresh = FreshNames(kernel)
+    left = loops_left_to_lanes(kernel, reassociate=reassociate)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` as a search by blocks, if its loop over one block can then be vectorised."""
-        search = _search_of(s, kernel, fresh) if isinstance(s, Loop) else None
+        search = _search_of(s, kernel, fresh) if isinstance(s, Loop) and s.var not in left else None
         if search is None:
             return s
         statements = tuple(search.statements(fresh))

@@ -48,7 +48,7 @@ from .widen import WIDTH, Widener, is_pure_select
 
 __all__ = [
     "inner_loops", "best_vector_loops", "can_run_in_lockstep", "as_outer_vector_loop",
-    "vectorize_outer",
+    "loops_left_to_lanes", "vectorize_outer",
 ]
 
 
@@ -120,11 +120,45 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
         best_vector_loops(n, kernel, reassociate=reassociate) for n in inner_loops(loop)
     ]
     inner_choice = frozenset().union(*of_inner_loops)
-    is_legal = can_run_in_lockstep(_without_accumulators(loop), kernel)
-    if not is_legal or not all(_is_lane_reduction(a, loop, reassociate) for a in loop.accs):
+    if not _is_lockstep_nest(loop, kernel, reassociate=reassociate):
         return inner_choice
     nest = loop_set(loop, kernel)
     return this_loop if nest.cost(this_loop) < nest.cost(inner_choice) else inner_choice
+
+
+def loops_left_to_lanes(kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
+    """The variables of the innermost loops that should stay as they are, since vectors along a loop
+    around them cost less than vectors along them, even if they could be vectorised in another form.
+    Passes ask that give such a form to a loop.
+
+        for j: for i: if d[i] + a[i, j] > best: best = d[i] + a[i, j]; at = i      {"i"}: along j
+                                                     a[i, j] is loaded, along i gathered
+    """
+    found = set[str]()
+
+    def visit(n: Any) -> None:
+        for loop in inner_loops(n):
+            if is_innermost(loop):
+                continue
+            loops = (x for x in walk(loop) if isinstance(x, Loop))
+            innermost = frozenset(x.var for x in loops if is_innermost(x))
+            if _is_lockstep_nest(loop, kernel, reassociate=reassociate):
+                nest = loop_set(loop, kernel)
+                if nest.cost({loop.var}) < nest.cost(innermost):
+                    found.update(innermost)
+                    continue
+            visit(loop)
+
+    visit(kernel)
+    return frozenset(found)
+
+
+def _is_lockstep_nest(loop: Loop, kernel: Kernel, *, reassociate: bool) -> bool:
+    """Whether `loop`, which is around others, may be vectorised, with a part of each accumulator in
+    each lane.
+    """
+    is_legal = can_run_in_lockstep(_without_accumulators(loop), kernel)
+    return is_legal and all(_is_lane_reduction(a, loop, reassociate) for a in loop.accs)
 
 
 @memoized_per_node
