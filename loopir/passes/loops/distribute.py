@@ -170,10 +170,12 @@ class _IndependentPart:
 
     def weight(self, e: Expr, remaining: Sequence[Stmt] = ()) -> float:
         """The cost of computing `e` with the free assignments that it depends on, in additions;
-        those in `remaining`, which the loop keeps anyway, cost nothing.
+        those in `remaining`, which the loop keeps anyway, cost nothing. Only arithmetic counts that
+        vectors do faster on each target (`_is_faster_in_lanes`).
         """
         code = (e, *(s for s in backward_slice(self.free.values(), e) if s not in remaining))
-        return sum(OPS[n.op].weight for part in code for n in walk(part) if isinstance(n, Call))
+        calls = (n for part in code for n in walk(part) if isinstance(n, Call))
+        return sum(OPS[n.op].weight for n in calls if _is_faster_in_lanes(n))
 
     def is_vectorizable(self, e: Expr, kernel: Kernel) -> bool:
         """Whether `e` can be computed by a vector loop."""
@@ -211,6 +213,15 @@ class _IndependentPart:
                 live |= names_read(s)
                 statements.append(s)
         return replace(self.loop, body=tuple(reversed(statements)), accs=accs)
+
+
+def _is_faster_in_lanes(e: Call) -> bool:
+    """Whether `e` is arithmetic of floats, or of integers of at most 32 bits: most targets have no
+    products, quotients and conversions of 64-bit lanes, and a scalar condition may be skipped.
+    """
+    dtype = DTYPES[e.dtype]
+    is_narrow = dtype.kind == "f" or dtype.bytes < 8
+    return is_narrow and e.dtype != "bool" and e.op not in ("cast", "select")
 
 
 def _carried_elements(loop: Loop, kernel: Kernel) -> frozenset[Any]:
