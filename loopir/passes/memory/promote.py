@@ -4,27 +4,33 @@
 stores, and that no other access in it may touch. `_Promotion` replaces each by an accumulator,
 loaded before the loop and stored after it, which is then a reduction that can be vectorised. A
 store of an invariant value to an element that the loop only stores moves behind the loop
-(`_invariant_stores`).
+(`_invariant_stores`), and so does a store in a branch, with a flag that tells whether it was
+reached (`_chosen_elements`). An element that no iteration has stored is not stored behind the loop,
+either: another thread may have written to it meanwhile.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, TypeAlias
 
+from ...algebra.constant_folding import literal
 from ...algebra.index_builder import is_nonempty
 from ...algebra.may_raise import is_overflow_check
 from ...analysis.access import accesses
 from ...analysis.dependence import Overlap, dependence_distance
 from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
+from ...dtypes import DTYPES
 from ...ir_names import FreshNames, changed_names, names_read
 from ...ir_traversal import bottom_up, contains, counted_range, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
+    Append,
     Assign,
     Break,
+    Call,
     Check,
     Const,
     Expr,
@@ -50,8 +56,8 @@ _NOT_PLAIN = (LoopLike, Scan, Break, Return)
 
 def promote(kernel: Kernel) -> Kernel:
     """Turn elements that a loop updates in place into accumulators, stored once after the loop
-    (`_updated_elements`); and move stores of an invariant value to an invariant element behind the
-    loop (`_invariant_stores`). Before::
+    (`_updated_elements`); move stores of an invariant value to an invariant element behind the loop
+    (`_invariant_stores`), and stores to one that only branches reach (`_chosen_elements`). Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -72,19 +78,25 @@ def promote(kernel: Kernel) -> Kernel:
                     out[i] = out_i_1
 
     A kernel that stops at a failed check is not changed, since the elements must then have the
-    values that Python would have stored so far; nor is a loop that is not innermost, or that has
-    accumulators, exits or checks other than of overflow (`_is_plain`).
+    values that Python would have stored so far. Nor are updated elements and invariant stores of a
+    loop that is not innermost, or that has accumulators, exits or checks other than of overflow
+    (`_is_plain`).
     """
     if kernel.stops:
         return kernel
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
-    def edit(s: Stmt) -> Stmt:
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` with its updated elements in accumulators, and its invariant stores behind it."""
-        if not isinstance(s, Loop) or not _is_plain(s):
+        if not isinstance(s, Loop):
             return s
-        elements, stores = _updated_elements(s, memory), _invariant_stores(s, memory)
-        return _Promotion(elements, stores, fresh).loop(s) if elements or stores else s
+        is_plain = _is_plain(s)
+        elements = _updated_elements(s, memory) if is_plain else []
+        stores = _invariant_stores(s, memory) if is_plain else []
+        chosen = _chosen_elements(s, memory)
+        if not elements and not stores and not chosen:
+            return s
+        return _Promotion(elements, stores, chosen, fresh).loop(s)
 
     return map_statements(kernel, edit, Loop)
 
@@ -144,6 +156,45 @@ def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
     return elements
 
 
+def _chosen_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
+    """The elements, at subscripts that are invariant in `loop`, that it stores in branches of its
+    own body only, and accesses in no other way.
+
+        for c in loop(0, m, best=inf):                       [("label", (i,))]
+            if d[c] < best: label[i] = c
+    """
+    if counted_range(loop) is None or any(contains(s, (Break, Return)) for s in loop.body):
+        return []
+    body_names = changed_names(loop)
+    read = arrays_read((loop,))
+    written = arrays_written(loop.body)
+    in_branches = [x for s in loop.body if isinstance(s, If) for x in _stores_in(s)]
+    elements: list[_Element] = []
+    for array in dict.fromkeys(x.array for x in in_branches):
+        stores = [x for x in in_branches if x.array == array]
+        writers = sum(array in arrays_written((n,)) for s in loop.body for n in walk(s)
+                      if isinstance(n, (Store, Append)))
+        index = stores[0].index
+        is_fixed = not names_read(*index) & body_names and not arrays_read(index)
+        is_only = all(x.index == index and x.mask is None for x in stores)
+        others = (read | written) - {array}
+        if array in read or writers != len(stores) or not is_fixed or not is_only:
+            continue
+        if not memory.overlap((array,), others):
+            elements.append((array, index))
+    return elements
+
+
+def _stores_in(s: Stmt) -> Iterator[Store]:
+    """The stores of a statement and of the branches in it, but not those in loops."""
+    match s:
+        case Store():
+            yield s
+        case If():
+            for x in (*s.then, *s.orelse):
+                yield from _stores_in(x)
+
+
 def _keeps_places(
     stores: Sequence[Store], loads: Sequence[tuple[Expr, ...]], loop: Loop
 ) -> bool:
@@ -187,44 +238,76 @@ def _never_meets(index: tuple[Expr, ...], stored: Store, loop: Loop) -> bool:
     return dependence_distance(load_access, store_access, loop.var) is Overlap.NEVER
 
 
+def _may_differ(new: Var, old: Var) -> Expr:
+    """The condition that two values differ, by -0.0 and 0.0 too, or that both are NaN."""
+    differ: Expr = Call("ne", (new, old), "bool")
+    if DTYPES[new.dtype].kind == "f":
+        one = literal(1, new.dtype)
+        signs = (Call("copysign", (one, v), new.dtype) for v in (new, old))
+        differ = Call("or", (differ, Call("ne", tuple(signs), "bool")), "bool")
+    return differ
+
+
 class _Promotion:
-    """The rewriting of one loop; ``values`` maps each element to its current value. The `stores`
-    move behind the loop.
+    """The rewriting of one loop; ``values`` maps each element to its current value, and
+    ``is_stored`` each chosen one to whether it was stored. The `stores` move behind the loop.
     """
 
     def __init__(
-        self, elements: Sequence[_Element], stores: Sequence[Store], fresh: FreshNames
+        self, elements: Sequence[_Element], stores: Sequence[Store], chosen: Sequence[_Element],
+        fresh: FreshNames,
     ) -> None:
-        self.elements, self.stores, self.fresh = elements, stores, fresh
+        self.elements, self.stores, self.chosen, self.fresh = elements, stores, chosen, fresh
         self.values: dict[_Element, Expr] = {}
+        self.is_stored: dict[_Element, Expr] = {}
 
-    def loop(self, s: Loop) -> Stmt:
+    def loop(self, s: Loop) -> tuple[Stmt, ...]:
         """`s` with an accumulator for each element, between a load and a store of it, and the moved
-        stores; only if `s` has an iteration, as the elements may not exist otherwise.
+        stores; only if `s` has an iteration, as the elements may not exist otherwise. Chosen
+        elements are stored if a branch has stored them.
         """
         assert isinstance(s.range, Interval)
-        before, after, accs = list[Stmt](), list[Stmt](), list[tuple[_Element, str, Var]]()
-        for array, index in self.elements:
-            dtype = self._dtype(s, array)
-            name = "_".join([array, *sorted(names_read(*index))])
-            start, acc = self.fresh.name(name), Var(self.fresh.name(name), dtype)
-            before.append(Assign(start, Load(array, index, dtype), span=s.span))
-            after.append(Store(array, index, acc, span=s.span))
-            accs.append(((array, index), start, acc))
-            self.values[array, index] = acc
+        before, after = list[Stmt](), list[Stmt]()
+        starts: dict[Var, tuple[_Element, Expr]] = {}
+        always = {(x.array, x.index) for x in s.body if isinstance(x, Store)}
+        for element in self.elements:
+            start, acc = self._named(element, s), self._named(element, s)
+            load = Load(*element, start.dtype)
+            before.append(Assign(start.name, load, span=s.span))
+            mask = None if element in always else _may_differ(acc, start)
+            after.append(Store(*element, acc, mask=mask, span=s.span))
+            starts[acc] = element, start
+            self.values[element] = acc
+        flags: dict[_Element, Var] = {}
+        for element in self.chosen:
+            acc, flag = self._named(element, s), Var(self.fresh.name("stored"), "bool")
+            starts[acc] = element, literal(0, acc.dtype)
+            flags[element] = flag
+            self.values[element], self.is_stored[element] = acc, flag
         body = self.block(tuple(x for x in s.body if x not in self.stores))
-        steps = tuple(
-            Accum(v.name, Var(start, v.dtype), self.values[element]) for element, start, v in accs
-        )
-        carried = replace(s, body=body, accs=steps)
-        loop = (carried,) if body else ()
-        inside = (*before, *loop, *after, *self.stores)
-        return If(is_nonempty(s.range), inside, (), (), span=s.span)
+        steps = [Accum(v.name, start, self.values[e]) for v, (e, start) in starts.items()]
+        steps += [
+            Accum(flag.name, literal(0, "bool"), self.is_stored[e]) for e, flag in flags.items()
+        ]
+        accs = {element: acc for acc, (element, _) in starts.items()}
+        chosen = [
+            Store(*element, accs[element], mask=flag, span=s.span) for element, flag in flags.items()
+        ]
+        carried = replace(s, body=body, accs=(*s.accs, *steps))
+        loop = (carried,) if body or carried.accs else ()
+        if not self.elements and not self.stores:
+            return (*loop, *chosen)
+        inside = (*before, *loop, *after, *self.stores, *chosen)
+        return (If(is_nonempty(s.range), inside, (), (), span=s.span),)
 
-    @staticmethod
-    def _dtype(s: Loop, array: str) -> str:
-        """The dtype of `array`, which `s` loads."""
-        return next(n.dtype for n in walk(s) if isinstance(n, Load) and n.array == array)
+    def _named(self, element: _Element, s: Loop) -> Var:
+        """A variable for the value of `element`, with a name that tells of it."""
+        array, index = element
+        name = "_".join([array, *sorted(names_read(*index))])
+        accessed = (n for n in walk(s) if isinstance(n, (Load, Store)) and n.array == array)
+        first = next(accessed)
+        dtype = first.dtype if isinstance(first, Load) else first.value.dtype
+        return Var(self.fresh.name(name), dtype)
 
     def block(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The statements with the elements replaced."""
@@ -244,26 +327,32 @@ class _Promotion:
         """An assignment of `value`, which is now the value of the element, to a fresh name."""
         name = self.fresh.name(element[0])
         self.values[element] = Var(name, value.dtype)
+        if element in self.is_stored:
+            self.is_stored[element] = literal(1, "bool")
         return Assign(name, value, span=s.span)
 
     def branch(self, s: If) -> If:
         """`s` with the elements replaced; those with different values after its sides are merged by
         a new yield.
         """
-        cond, before = self.expr(s.cond), dict(self.values)
+        cond, before, flags_before = self.expr(s.cond), dict(self.values), dict(self.is_stored)
         then = self.block(s.then)
         then_results, then_values = [self.expr(y.then) for y in s.yields], self.values
-        self.values = before
+        then_flags = self.is_stored
+        self.values, self.is_stored = before, flags_before
         orelse = self.block(s.orelse)
         yields = [
             replace(y, then=a, orelse=self.expr(y.orelse))
             for y, a in zip(s.yields, then_results, strict=True)
         ]
-        for element in self.elements:
-            if then_values[element] != self.values[element]:
-                name = self.fresh.name(element[0])
-                yields.append(Yield(name, then_values[element], self.values[element]))
-                self.values[element] = Var(name, then_values[element].dtype)
+        for of_then, merged, stem in (
+            (then_values, self.values, ""), (then_flags, self.is_stored, "stored"),
+        ):
+            for element in merged:
+                if of_then[element] != merged[element]:
+                    name = self.fresh.name(stem or element[0])
+                    yields.append(Yield(name, of_then[element], merged[element]))
+                    merged[element] = Var(name, of_then[element].dtype)
         return replace(s, cond=cond, then=then, orelse=orelse, yields=tuple(yields))
 
     def expr(self, e: Any) -> Any:
