@@ -290,9 +290,7 @@ class _Promotion:
             Accum(flag.name, literal(0, "bool"), self.is_stored[e]) for e, flag in flags.items()
         ]
         accs = {element: acc for acc, (element, _) in starts.items()}
-        chosen = [
-            Store(*element, accs[element], mask=flag, span=s.span) for element, flag in flags.items()
-        ]
+        chosen = [Store(*e, accs[e], mask=flag, span=s.span) for e, flag in flags.items()]
         carried = replace(s, body=body, accs=(*s.accs, *steps))
         loop = (carried,) if body or carried.accs else ()
         if not self.elements and not self.stores:

@@ -68,3 +68,47 @@ def last_of_equal(x, n):
                 at = i
         places[j] = at
     return places
+
+
+def points(n: int, rng: Rng, dtype: type = float) -> tuple[np.ndarray, ...]:
+    """Points, of which one is NaN, centres, and labels that may stay as they are."""
+    x = whole(3 * n, rng, dtype).reshape(n, 3)
+    if dtype is float and n > 2:
+        x[n // 2, 1] = np.nan
+    return x, whole(6, rng, dtype).reshape(2, 3), np.full(n, 7)
+
+
+@program(sizes=SIZES, f64=points, i32=lambda n, rng: points(n, rng, np.int32))
+def labels_of_nearest(x, centres, labels):
+    for i in range(len(x)):
+        best = np.inf
+        for c in range(len(centres)):
+            s = 0.0
+            for j in range(x.shape[1]):
+                s += (x[i, j] - centres[c, j]) ** 2
+            if s < best:
+                best = s
+                labels[i] = c
+
+
+@program(
+    sizes=SIZES, f64=lambda n, rng: (whole(n * 5, rng).reshape(n, 5), np.full(n, -0.0), n % 4),
+    f32=lambda n, rng: (whole(n * 5, rng, F32).reshape(n, 5), np.full(n, 5, F32), n % 4),
+    none=lambda n, rng: (np.zeros((n, 0)), np.full(n, 3.0), 1),
+    i64=lambda n, rng: (whole(n * 5, rng, np.int64).reshape(n, 5), np.full(n, 2), n % 4),
+)
+def where_reached(x, out, t):
+    """Elements that some iterations store, in two branches, or keep."""
+    last = np.full(len(x), 99)
+    for i in range(len(x)):
+        for j in range(x.shape[1]):
+            if x[i, j] > t:
+                out[i] = 0
+                last[i] = j
+            elif x[i, j] < -t:
+                last[i] = -j
+    for i in range(len(x)):
+        for j in range(x.shape[1]):
+            if x[i, j] < out[i]:
+                out[i] = x[i, j]
+    return last
