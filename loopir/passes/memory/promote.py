@@ -308,26 +308,30 @@ class _Promotion:
         return Var(self.fresh.name(name), dtype)
 
     def block(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The statements with the elements replaced."""
-        return tuple(self.stmt(s) for s in stmts)
+        """The statements with the elements replaced: a store becomes an assignment."""
+        new: list[Stmt] = []
+        for s in stmts:
+            match s:
+                case Store(array=array, index=index) if (array, index) in self.values:
+                    new += self.assign_element((array, index), self.expr(s.value), s)
+                case If():
+                    new.append(self.branch(s))
+                case _:
+                    new.append(self.expr(s))
+        return tuple(new)
 
-    def stmt(self, s: Stmt) -> Stmt:
-        """`s` with the elements replaced: a store becomes an assignment."""
-        match s:
-            case Store(array=array, index=index) if (array, index) in self.values:
-                return self.assign_element((array, index), self.expr(s.value), s)
-            case If():
-                return self.branch(s)
-        rewritten: Stmt = self.expr(s)
-        return rewritten
-
-    def assign_element(self, element: _Element, value: Expr, s: Store) -> Assign:
-        """An assignment of `value`, which is now the value of the element, to a fresh name."""
-        name = self.fresh.name(element[0])
-        self.values[element] = Var(name, value.dtype)
+    def assign_element(self, element: _Element, value: Expr, s: Store) -> Iterator[Assign]:
+        """An assignment of `value`, which is now the value of the element, to a fresh name; none is
+        needed where it has a name.
+        """
         if element in self.is_stored:
             self.is_stored[element] = literal(1, "bool")
-        return Assign(name, value, span=s.span)
+        if isinstance(value, (Var, Const)):
+            self.values[element] = value
+            return
+        name = self.fresh.name(element[0])
+        self.values[element] = Var(name, value.dtype)
+        yield Assign(name, value, span=s.span)
 
     def branch(self, s: If) -> If:
         """`s` with the elements replaced; those with different values after its sides are merged by
