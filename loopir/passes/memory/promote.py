@@ -110,6 +110,10 @@ def _is_plain(loop: Loop) -> bool:
     """
     if loop.accs or counted_range(loop) is None or any(contains(s, _NOT_PLAIN) for s in loop.body):
         return False
+    return _has_only_overflow_checks(loop)
+
+
+def _has_only_overflow_checks(loop: Loop) -> bool:
     checks = (n for s in loop.body for n in walk(s) if isinstance(n, Check))
     return all(is_overflow_check(c) for c in checks)
 
@@ -163,7 +167,8 @@ def _chosen_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
         for c in loop(0, m, best=inf):                       [("label", (i,))]
             if d[c] < best: label[i] = c
     """
-    if counted_range(loop) is None or any(contains(s, (Break, Return)) for s in loop.body):
+    has_exits = any(contains(s, (Break, Return)) for s in loop.body)
+    if counted_range(loop) is None or has_exits or not _has_only_overflow_checks(loop):
         return []
     body_names = changed_names(loop)
     read = arrays_read((loop,))
