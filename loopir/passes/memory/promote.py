@@ -162,7 +162,8 @@ def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
 
 def _chosen_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
     """The elements, at subscripts that are invariant in `loop`, that it stores in branches of its
-    own body only, and accesses in no other way.
+    own body only, and accesses in no other way. None if it has checks other than of overflow: a
+    store before such a check may tell why it fails, as that a list has no room.
 
         for c in loop(0, m, best=inf):                       [("label", (i,))]
             if d[c] < best: label[i] = c

@@ -124,11 +124,11 @@ def _range_test(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
     first, end = as_python_int(bounds[0], cx), as_python_int(bounds[1], cx)
     if first is None or end is None:
         return None
+    # Python evaluates all three; the comparisons may end before the last one, or read one twice
+    x, first, end = (bind_unless_repeatable(e, "bound", cx) for e in (x, first, end))
     text = "FIRST <= X < END" if by > 0 else "END < X <= FIRST"
     if abs(by) == 1:
         return cx.expr(text, X=x, FIRST=first, END=end)
-    x = bind_unless_repeatable(x, "x", cx)  # the test evaluates both twice
-    first = bind_unless_repeatable(first, "first", cx)
     text = f"{text} and (X - FIRST) % BY == 0"
     return cx.expr(text, X=x, FIRST=first, END=end, BY=ast.Constant(abs(by)))
 

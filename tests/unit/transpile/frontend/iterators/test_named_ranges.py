@@ -83,6 +83,9 @@ RAISES = {
     "item behind": "    r = range(2, n)\n    for i in range(3): a[i] = 7\n    return r[n - 2]",
     "item before": "    r = range(2, n)\n    for i in range(3): a[i] = 7\n    return r[1 - n]",
     "not bound": "    if n > 99:\n        r = range(n)\n    return sum(r)",
+    "no bound": "    s = 0\n    for i in range(3): s += -1 in range(0, 7 // (n - 4))\n    return s",
+    "no bound down":
+        "    s = 0\n    for i in range(3): s += 9 in range(7 // (n - 4), 0, -1)\n    return s",
     "largest of none": "    r = range(n, 0)\n    for i in range(3): a[i] = 7\n    return max(r)",
 }
 OTHER = {
