@@ -45,7 +45,7 @@ from loopir.analysis.dependence import may_alias
 from loopir.analysis.integers.intervals import Intervals, dtype_bounds, is_within
 from loopir.analysis.mod_ref import arrays_read, arrays_written
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_names import expand_names, multiply_bound_names, names_read
+from loopir.ir_names import FreshNames, expand_names, multiply_bound_names, names_read
 from loopir.ir_traversal import advanced_accums, map_children, range_bounds, walk
 from loopir.lazy_dataclass import replace
 from loopir.statement_blocks import backward_slice
@@ -129,21 +129,22 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     For each loop: `_legalize_loop` chooses lanes, group and mask form; `_split_remainder` adds a
     second loop for a long remainder; `split_for_register_pressure` splits reductions that do not
     fit in registers; products of integers that fit in half a lane become products of half lanes
-    (`_with_short_products`); where masks are lanes, elements that a loop reads are stored without
-    a mask (`_with_blended_stores`). In a kernel that stops at a failing check, stores move behind
-    the checks (`_checks_before_stores`). If a store to one array has moved past an access of
-    another array, the two must not be the same array any more: ``or_same`` is dropped from their
-    guard (`_pairs_to_keep_apart`).
+    (`_with_short_products`); where masks are lanes, elements that a loop reads, or copies under
+    a condition, are stored without a mask (`_with_blended_stores`, `_with_selected_stores`). In a
+    kernel that stops at a failing check, stores move behind the checks (`_checks_before_stores`).
+    If a store to one array has moved past an access of another array, the two must not be the same
+    array any more: ``or_same`` is dropped from their guard (`_pairs_to_keep_apart`).
     """
 
     read, apart = arrays_read((kernel,)), set[frozenset[str]]()
+    fresh = FreshNames(kernel)
 
     def visit(n: Any) -> Any:
         """`n` with the vector loops in it legalised."""
         if isinstance(n, (ir.VecLoop, ir.PredLoop)):
-            loop = n
-            if kernel.stops and (moved := _checks_before_stores(n, read)) is not n:
-                apart.update(_pairs_to_keep_apart(n, read, kernel))
+            loop = _with_selected_stores(n, kernel, fresh) if target.masks == "lanes" else n
+            if kernel.stops and (moved := _checks_before_stores(loop, read)) is not loop:
+                apart.update(_pairs_to_keep_apart(loop, read, kernel))
                 loop = moved
             concrete = _with_short_products(_legalize_loop(loop, target), target)
             if target.masks == "lanes" and isinstance(concrete, ir.VecLoop):
@@ -299,6 +300,47 @@ def _with_blended_stores(loop: ir.VecLoop, kernel: ir.Kernel) -> ir.VecLoop:
             }
         body.append(s)
     return replace(loop, body=tuple(body)) if tuple(body) != loop.body else loop
+
+
+def _with_selected_stores(
+    loop: ir.VecLoop | ir.PredLoop, kernel: ir.Kernel, fresh: FreshNames
+) -> ir.VecLoop | ir.PredLoop:
+    """`loop` without its predicate, if all that it does under it is to copy values to arrays that
+    the kernel owns: it loads the elements, and stores them again where the predicate is false, for
+    the reasons of `_with_blended_stores`. ::
+
+        for i in pred(0, n, width=4, where=x[i:4] > top[i:4]):
+            top[i:4] = x[i:4]
+            at[i:4] = broadcast(k, 4)
+        →
+        for i in vec(0, n, width=4):
+            on = x[i:4] > top[i:4]
+            top[i:4] = select(on, x[i:4], top[i:4])
+            at[i:4] = select(on, broadcast(k, 4), at[i:4])
+
+    Each value is a name, a constant, or an element that the predicate has loaded in all lanes.
+    """
+    if not isinstance(loop, ir.PredLoop) or loop.accs:
+        return loop
+    owned = {p.name for p in kernel.params if p.owned}
+    loaded = {n for n in walk(loop.pred) if isinstance(n, ir.Load)}
+    on = ir.Var(fresh.name("on"), "bool", loop.pred.lanes)
+    body: list[ir.Stmt] = [ir.Assign(on.name, loop.pred)]
+    for s in loop.body:
+        if not isinstance(s, ir.Store) or s.mask is not None or s.array not in owned:
+            return loop
+        if s.value.lanes == 1 or s.step != 1:
+            return loop
+        value = s.value.value if isinstance(s.value, ir.Broadcast) else s.value
+        if s.value not in loaded and not isinstance(value, (ir.Var, ir.Const)):
+            return loop
+        old = ir.Load(s.array, s.index, s.value.dtype, s.value.lanes, s.axis, s.step)
+        selected = ir.Call("select", (on, s.value, old), s.value.dtype, s.value.lanes)
+        body.append(replace(s, value=selected))
+    return ir.VecLoop(
+        loop.var, loop.range, loop.width, tuple(body), group=loop.group, parallel=loop.parallel,
+        span=loop.span,
+    )
 
 
 def _masked(s: ir.Stmt, seen: Set[str]) -> bool:

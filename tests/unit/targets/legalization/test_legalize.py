@@ -542,3 +542,45 @@ def test_masked_stores_of_all_kinds(name: str, n: int) -> None:
         run(kernel, arrays)
         results.append([arrays["x"].tolist(), arrays["b"].tolist()])
     assert results[0] == results[1]
+
+
+SELECTED = """
+def k(top: own(f64[::1]), at: own(i64[::1]), x: f64[::1], y: own(f64[::1]), place: i64):
+    disjoint(x, top)
+    disjoint(x, at)
+    disjoint(x, y)
+    disjoint(top, y)
+    for i in pred(0, x.shape[0], width=W, where=x[i:W] > top[i:W]):
+        top[i:W] = x[i:W]
+        at[i:W] = broadcast(place, W)
+    for i_1 in pred(0, x.shape[0], width=W, where=x[i_1:W] > broadcast(0.5, W)):
+        y[i_1:W] = x[i_1:W] * broadcast(2.0, W)
+"""
+
+
+@pytest.mark.parametrize("name", VECTOR_TARGETS)
+@pytest.mark.parametrize("owner", ["own", "mut"])
+def test_copies_under_a_predicate_have_no_mask(name: str, owner: str) -> None:
+    """Not where masks are lanes and the kernel owns the arrays; what is computed keeps its mask."""
+    legal = legalize(parse(SELECTED.replace("own", owner)), TARGETS[name])
+    loops = [n for n in walk(legal) if isinstance(n, ir.PredLoop)]
+    stored = {n.array for loop in loops for n in walk(loop) if isinstance(n, ir.Store)}
+    is_selected = TARGETS[name].masks == "lanes" and owner == "own"
+    assert stored == ({"y"} if is_selected else {"top", "at", "y"})
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.parametrize("n", SIZES)
+def test_copies_under_a_predicate(name: str, n: int) -> None:
+    kernel = parse(SELECTED)
+    results = []
+    for run in (run_kernel, lambda k, a: run_native(k, name, a)):
+        rng = np.random.default_rng(n)
+        arrays = {
+            "x": rng.random(n), "top": rng.random(n), "at": np.full(n, -1), "y": rng.random(n),
+            "place": 7,
+        }
+        arrays["x"][n // 2 :: 3] = np.nan
+        run(kernel, arrays)
+        results.append([repr(arrays[k].tolist()) for k in ("top", "at", "y")])
+    assert results[0] == results[1]
