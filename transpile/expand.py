@@ -25,9 +25,9 @@ import ast
 from collections.abc import Collection, Hashable, Sequence
 from types import MappingProxyType
 
-from .analysis.flow_facts import analyse_function, record_facts
 from .analysis.liveness import names_assigned, names_read, upward_exposed
-from .analysis.tuple_types import scalarized_tuples
+from .analysis.type_inference.flow_facts import analyse_function, record_facts
+from .analysis.type_inference.tuple_types import scalarized_tuples
 from .containers.appended_rows import appended_rows_to_arrays
 from .containers.array_lists import (
     array_list_append,
@@ -131,18 +131,9 @@ from .frontend.macros.macro_driver import MacroDriver
 from .frontend.macros.macro_index import fires_on
 from .frontend.macros.macro_patterns import macro, register, registered
 from .frontend.macros.tree_summary import TreeSummary, summarize_tree
-from .frontend.object_arguments import (
-    AttributeStores,
-    MemberReplacer,
-    replace_object_reads,
-    store_at_exits,
-)
-from .numpy.array_attributes import (
-    array_flag,
-    dtype_of_expression,
-    item_size,
-    new_array_attribute,
-)
+from .frontend.specialize.attribute_promotion import AttributeStores, store_at_exits
+from .frontend.specialize.object_arguments import MemberReplacer, replace_object_reads
+from .numpy.array_attributes import array_flag, dtype_of_expression, item_size, new_array_attribute
 from .numpy.creation.allocation_forms import allocation_form
 from .numpy.creation.array_comprehensions import (
     array_comprehension,

@@ -44,7 +44,7 @@ from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.iterators.named_ranges import ranges_as_calls
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, source_to_compile
-from .frontend.value_specialization import substitute_values
+from .frontend.specialize.value_specialization import substitute_values
 from .lower.binding_guards import with_binding_guards
 from .lower.decide_copies import with_copies_decided
 from .lower.exact_sizes import ExactSize, exact_size, has_other_bits, with_small_calls

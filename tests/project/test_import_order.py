@@ -79,8 +79,8 @@ transpile.types
 transpile.random_numbers  transpile.result_spec  transpile.errors
 transpile.call_plan
 transpile.analysis
-transpile.frontend.object_arguments
-transpile.frontend.value_specialization
+transpile.analysis.type_inference
+transpile.frontend.specialize
 transpile.frontend.macros
 transpile.frontend.language
 transpile.frontend.iterators
@@ -100,7 +100,8 @@ transpile.trace
 transpile.report
 transpile.runtime.outline  transpile.runtime.process  transpile.runtime.kernel_call
 transpile.runtime.call_selection
-transpile.runtime.compiled_variant
+transpile.runtime.compiled_variant  transpile.runtime.installed_call
+transpile.runtime.refused
 transpile.runtime.cache
 transpile.chunks
 transpile.ufuncs.__init__

@@ -108,7 +108,7 @@ from transpile.report.report_builder import (  # noqa: E402
 )
 from transpile.runtime.compile_call import rejection_of  # noqa: E402
 from transpile.runtime.fuse_decorator import Fused  # noqa: E402
-from transpile.runtime.outlined_function import outline_function  # noqa: E402
+from transpile.runtime.refused.outlined_function import outline_function  # noqa: E402
 from transpile.types.typeof import argument_types, parameter_names  # noqa: E402
 
 PACKAGES = ("transpile", "loopir", "targets")

@@ -11,8 +11,8 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..analysis.expression_facts import item_fact
-from ..analysis.type_facts import Fact
+from ..analysis.type_inference.binding_facts import item_fact
+from ..analysis.type_inference.fact import Fact
 from ..frontend.ast_names import COMPREHENSIONS, bound_names, mentions_none_of, names_used
 from ..frontend.ast_walk import (
     all_blocks,

@@ -13,7 +13,6 @@ import ast
 from collections.abc import Sequence
 
 from ..analysis.alias_analysis import Owner
-from ..analysis.type_facts import ArrayList
 from ..frontend.ast_names import names_used
 from ..frontend.iterators.comprehensions import nested_loops, with_fresh_variables
 from ..frontend.macros.firing_conditions import has_array_lists
@@ -22,6 +21,7 @@ from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import guarded
 from ..numpy.array_nests import allocate_array, loop_nest, product_of, row_major_index
 from ..numpy.array_views import element_at, view_of
+from ..types.flat_containers import ArrayList
 from .list_elements import JOINING, stacked_list
 
 __all__ = ["array_list_append", "array_list_length", "array_list_start", "array_list_stack"]

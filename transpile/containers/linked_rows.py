@@ -2,9 +2,9 @@
 
 The items of all rows are in one list, in the order in which they were appended; each has the
 position of the next item of its row, and each row the positions of its first and last items
-(`type_facts.LinkedRows`). `infer_linked_rows` runs once for a function, before macros fire, and
-records the names whose every occurrence this layout supports. `tables.multimaps` links the lists
-that are values of a dict in the same way, by `link_item`, `follow_links` and `lists_of_rows`.
+(`flat_containers.LinkedRows`). `infer_linked_rows` runs once for a function, before macros fire,
+and records the names whose every occurrence this layout supports. `tables.multimaps` links the
+lists that are values of a dict in the same way, by `link_item`, `follow_links`, `lists_of_rows`.
 
 Rows that are appended whole, and are not changed after that, are in `ragged_lists`; rows whose
 items are assigned in `rectangular_lists`.
@@ -14,14 +14,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from ..analysis.tuple_types import is_repeatable, tuple_width
-from ..analysis.type_facts import LinkedRows
+from ..analysis.type_inference.tuple_types import is_repeatable, tuple_width
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import display_leaves, is_name, truth_operands, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.firing_conditions import has_linked_rows
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
+from ..types.flat_containers import LinkedRows
 
 __all__ = [
     "follow_links", "infer_linked_rows", "link_item", "linked_row_read", "linked_row_update",

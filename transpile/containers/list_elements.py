@@ -24,16 +24,17 @@ import numpy as np
 from loopir.dtypes import DTYPES, dtype_name
 
 from ..analysis.alias_analysis import AliasAnalysis
-from ..analysis.expression_facts import item_fact
-from ..analysis.tuple_types import appended_items
-from ..analysis.type_facts import ArrayList, Fact
-from ..analysis.type_probe import Types
+from ..analysis.type_inference.binding_facts import item_fact
+from ..analysis.type_inference.fact import Fact
+from ..analysis.type_inference.tuple_types import appended_items
+from ..analysis.type_inference.type_probe import Types
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
 from ..frontend.ast_walk import integer_constant, is_suspending, walk_nodes
 from ..frontend.defining_modules import is_numpy_function
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..numpy.function_table import ARRAY_OF_LIST, FUNCTIONS
+from ..types.flat_containers import ArrayList
 
 __all__ = ["JOINING", "Visitor", "infer_list_items", "number_types", "stacked_list"]
 

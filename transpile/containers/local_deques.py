@@ -15,7 +15,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from ..analysis.tuple_types import appended_by, tuple_width
+from ..analysis.type_inference.tuple_types import appended_by, tuple_width
 from ..frontend.ast_names import declared_outer, fresh_name, names_used
 from ..frontend.ast_walk import (
     NodeTransformer,

@@ -17,16 +17,12 @@ import numpy as np
 from loopir.dtypes import dtype_name
 from loopir.process.signal_exceptions import failures
 
-from ..analysis.expression_facts import item_fact
 from ..analysis.liveness import names_read
+from ..analysis.type_inference.binding_facts import item_fact
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import is_suspending, walk_nodes
 from ..frontend.core_nodes import copy_location
-from ..frontend.iterators.comprehensions import (
-    nested_loops,
-    repeated_list,
-    with_fresh_variables,
-)
+from ..frontend.iterators.comprehensions import nested_loops, repeated_list, with_fresh_variables
 from ..frontend.macros.bind_operands import bind_fresh
 from ..frontend.macros.firing_conditions import (
     assigns_no_scalar,

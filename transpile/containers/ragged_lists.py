@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..analysis.list_escapes import ListEscapes
-from ..analysis.tuple_types import is_repeatable
+from ..analysis.type_inference.tuple_types import is_repeatable
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
 from ..frontend.ast_walk import (
     display_leaves,
@@ -26,11 +26,7 @@ from ..frontend.ast_walk import (
     tree_key,
     walk_nodes,
 )
-from ..frontend.iterators.comprehensions import (
-    is_repeated_rows,
-    nested_loops,
-    with_fresh_variables,
-)
+from ..frontend.iterators.comprehensions import is_repeated_rows, nested_loops, with_fresh_variables
 from ..frontend.macros.firing_conditions import has_ragged_lists, is_returned
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context

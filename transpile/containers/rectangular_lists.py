@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from ..analysis.tuple_types import MAX_TUPLE_ITEMS, appended_items, is_repeatable
+from ..analysis.type_inference.tuple_types import MAX_TUPLE_ITEMS, appended_items, is_repeatable
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import NodeTransformer, copy_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location

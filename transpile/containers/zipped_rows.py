@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..analysis.flow_facts import record_facts
+from ..analysis.type_inference.flow_facts import record_facts
 from ..frontend.ast_names import binding_pairs, bound_names, rename_names
 from ..frontend.ast_walk import NodeTransformer, child_nodes, copy_tree, walk_nodes
 from ..frontend.defining_modules import is_of_math

@@ -23,8 +23,8 @@ import numpy as np
 
 from loopir.nodes import Const
 
-from ..analysis.shape_rules import reshaping
-from ..analysis.tuple_types import constant_slice
+from ..analysis.type_inference.shape_rules import reshaping
+from ..analysis.type_inference.tuple_types import constant_slice
 from ..call_plan import Allocated
 from ..core_functions import RESULT_FUNCTIONS
 from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from ..analysis.type_facts import FLAGS
+from ..analysis.type_inference.fact import ARRAY_FLAGS
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.type_tests import residual_statements, static_value
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
@@ -98,7 +98,7 @@ def array_flag(node: ast.AST, cx: Context) -> ast.expr | None:
     return None
 
 
-_FLAG_NAMES = {name.upper(): name for name in FLAGS} | {
+_FLAG_NAMES = {name.upper(): name for name in ARRAY_FLAGS} | {
     "A": "aligned", "B": "behaved", "C": "c_contiguous", "CA": "carray", "F": "f_contiguous",
     "FA": "farray", "O": "owndata", "W": "writeable",
 }

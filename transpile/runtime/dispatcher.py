@@ -51,8 +51,8 @@ from .process.compiler_faults import Faults, retry_bugs
 from .process.fork_lock import ForkSafeLock
 from .process.garbage_collection import collecting_less_often
 from .redefined_functions import DelayedSetup
-from .refusal_warnings import RefusalWarnings, names_of_refused_values, shown_types
-from .region_records import RegionRole
+from .refused.refusal_warnings import RefusalWarnings, names_of_refused_values, shown_types
+from .refused.region_records import RegionRole
 from .self_calls import DirectSelfCalls
 from .specialization import (
     CALLS_TO_SETTLE,
@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from ..diagnostics import Rejection
     from ..types.value_types import ArgType
     from .compiled_variant import Variant
-    from .outlined_function import Refusal
-    from .region_records import FusedRegion, OutlinedFunction
+    from .refused.outlined_function import Refusal
+    from .refused.region_records import FusedRegion, OutlinedFunction
 
 __all__ = ["Dispatcher"]
 
@@ -502,7 +502,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         """The refusal of `spec`, for which compiling it has raised `error`, with its cause."""
         from ..report.refusal_causes import with_cause
         from .compile_call import rejection_of
-        from .outlined_function import Refusal
+        from .refused.outlined_function import Refusal
 
         cause = rejection = rejection_of(error)
         try:
@@ -563,7 +563,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         """The outlined function for a refused signature (`plan_outlining`, `bind_plan`), if any.
         ``cause``: what the user is told; ``wanted``: the outlined function so far.
         """
-        from .outlined_function import bind_plan
+        from .refused.outlined_function import bind_plan
 
         function, types = self._function, spec.types_by_name(self._function)
         try:

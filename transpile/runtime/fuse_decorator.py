@@ -29,7 +29,7 @@ from ..options import OnReject, Options, options_of
 from ..types.typeof import has_chunked_argument, is_dask_array, parameter_names
 from .dispatcher import Dispatcher
 from .kernel_call.stub_functions import Arguments, argument_collector
-from .region_records import OutlinedFunction, Stats, total_stats
+from .refused.region_records import OutlinedFunction, Stats, total_stats
 from .specialization import Specialization
 
 if TYPE_CHECKING:

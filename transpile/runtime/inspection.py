@@ -41,11 +41,11 @@ from ..types.typeof import parameter_names
 from ..types.value_types import ArgType
 from .compile_call import rejection_of
 from .process.garbage_collection import collecting_less_often
-from .refusal_warnings import follows_from_outside, names_of_refused_values
+from .refused.refusal_warnings import follows_from_outside, names_of_refused_values
 from .specialization import Specialization
 
 if TYPE_CHECKING:
-    from .region_records import FusedRegion, OutlinedFunction, OutlinedRegion
+    from .refused.region_records import FusedRegion, OutlinedFunction, OutlinedRegion
 
 __all__ = ["EMIT_STAGES", "emit", "listing", "report", "report_all", "text_after"]
 
@@ -344,7 +344,7 @@ def _outlined_or_none(
     region_type: type[FusedRegion],
 ) -> OutlinedFunction | None:
     """The outlined function; None if it is refused."""
-    from .outlined_function import outline_function
+    from .refused.outlined_function import outline_function
 
     try:
         return outline_function(function, types, rejection, options, region_type)

@@ -47,7 +47,7 @@ from .kernel_call.stub_functions import Arguments, Timed
 from .specialization import Specialization, has_function_argument
 
 if TYPE_CHECKING:
-    from .outlined_function import Refusal
+    from .refused.outlined_function import Refusal
 
 __all__ = ["RUN_REDEFINED", "DelayedSetup"]
 

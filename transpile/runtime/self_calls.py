@@ -32,7 +32,7 @@ from .kernel_call.stub_functions import function_from_tree
 from .outline.region_tracebacks import TRACEBACK_CELLS, with_calls_untraced
 
 if TYPE_CHECKING:
-    from .region_records import OutlinedFunction
+    from .refused.region_records import OutlinedFunction
     from .specialization import Specialization
 
 __all__ = ["DirectSelfCalls", "is_python_number_or_str", "with_direct_self_calls"]

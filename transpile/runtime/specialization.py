@@ -26,19 +26,12 @@ from ..errors import NO_COMPILER
 from ..frontend.names_read import global_names, values_read
 from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
-from ..types.value_types import (
-    ArgType,
-    Constant,
-    Function,
-    GeneratorType,
-    ObjectType,
-    ScalarType,
-)
+from ..types.value_types import ArgType, Constant, Function, GeneratorType, ObjectType, ScalarType
 from .call_selection import PYTHON_FASTER
 from .installed_call import keys_of
 from .kernel_call.stub_functions import Arguments, observing_stub
-from .outlined_selection import OutlinedBackoff, OutlinedSelection
-from .region_records import (
+from .refused.outlined_selection import OutlinedBackoff, OutlinedSelection
+from .refused.region_records import (
     ForwardedCalls,
     OutlinedFunction,
     OutlinedRegion,
@@ -51,7 +44,7 @@ if TYPE_CHECKING:
     from ..diagnostics import Rejection
     from ..report.replay_exceptions import ReplayException
     from .compiled_variant import Variant
-    from .outlined_function import Refusal
+    from .refused.outlined_function import Refusal
 
 __all__ = [
     "Specialization", "CALLS_TO_SETTLE", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
@@ -462,15 +455,15 @@ class SignatureResolver:
         names, types = parameter_names(code), argument_types(values, self._function)
         if self._specialized_parameters != frozenset() and any(map(_may_be_needed_by_value, types)):
             if self._specialized_parameters is None:
-                from ..frontend.value_specialization import specialized_parameters
+                from ..frontend.specialize.value_specialization import specialized_parameters
 
                 self._specialized_parameters = specialized_parameters(self._function)
-            from ..frontend.value_specialization import value_signature
+            from ..frontend.specialize.value_specialization import value_signature
 
             types = value_signature(types, names, values, self._specialized_parameters)
         if any(map(_is_str, types)):
             if self._compared_parameters is None:
-                from ..frontend.value_specialization import compared_parameters
+                from ..frontend.specialize.value_specialization import compared_parameters
 
                 self._compared_parameters = compared_parameters(self._function)
             compared = self._compared_parameters

@@ -3,7 +3,7 @@
 `object_type` gives the type of such an argument with the types of all its members; at a call,
 `typeof.argument_types` narrows it to the members that the function, a function that it may call, or
 a method of an argument can name (`named_members`): others do not matter for the signature.
-`frontend.object_arguments` then replaces the members by names.
+`frontend.specialize.object_arguments` then replaces the members by names.
 """
 from __future__ import annotations
 

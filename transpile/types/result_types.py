@@ -3,7 +3,7 @@
 NumPy's promotion rules (NEP 50) are not tabulated: the NumPy in use answers, so that its version
 does not matter. A *sample* stands for all values of a type: three elements for an array, 3 for a
 Python int (`result_type`). The caller must make sure that the operation has no effect
-(`analysis.type_probe.may_be_probed`). Results are cached.
+(`analysis.type_inference.type_probe.may_be_probed`). Results are cached.
 """
 from __future__ import annotations
 

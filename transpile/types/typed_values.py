@@ -69,7 +69,7 @@ class Num:
     def python_int(self) -> bool:
         """Whether it is a Python int on every path: no bool, and no NumPy integer on any path. Then
         overflow must be replayed, and the value has a linear form. In the front end, the question
-        is `type_facts.Fact.is_int`.
+        is `fact.Fact.is_int`.
         """
         return self.weak == "i64" and self.strong is None
 

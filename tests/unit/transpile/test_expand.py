@@ -20,7 +20,7 @@ from macro_programs import PROGRAMS, expanded, runnable
 from worlds import World
 
 from transpile import expand, ops
-from transpile.analysis import flow_facts
+from transpile.analysis.type_inference import flow_facts
 from transpile.expand import MACROS
 from transpile.frontend import source
 from transpile.frontend.ast_walk import walk_nodes

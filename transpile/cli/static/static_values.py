@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.type_probe import OPERATORS, may_be_probed
+from ...analysis.type_inference.type_probe import OPERATORS, may_be_probed
 from ...expand import macro
 from ...frontend.defining_modules import module_of
 from ...runtime.fuse_decorator import Fused, fuse

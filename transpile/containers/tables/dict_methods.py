@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...analysis.tuple_types import is_repeatable, items_of_tuple
-from ...analysis.type_facts import HashTable
+from ...analysis.type_inference.tuple_types import is_repeatable, items_of_tuple
 from ...frontend.ast_names import mentions_none_of
 from ...frontend.ast_walk import replace_node, tree_key, truth_operands, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.firing_conditions import has_tables
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import EXPRESSIONS, fires_on
+from ...types.flat_containers import HashTable
 from ..method_table import METHODS, statement_rule
 from .hash_tables import (
     KeyLookup,

@@ -1,10 +1,10 @@
 """Hash tables as flat lists: creation, lookup, insertion and removal of keys.
 
 The layout is that of CPython's dicts: keys, values and other columns are lists in the order of
-insertion (`type_facts.HashTable` has their names); ``slots`` is an open-addressing index of a power
-of two of entries, each the position of a key or -1. A key is an int (``_core.key`` converts ints
-and bools of Python and NumPy, and raises TypeError for other objects); a key that is a tuple has
-one list for each item.
+insertion (`flat_containers.HashTable` has their names); ``slots`` is an open-addressing index of a
+power of two of entries, each the position of a key or -1. A key is an int (``_core.key`` converts
+ints and bools of Python and NumPy, and raises TypeError for other objects); a key that is a tuple
+has one list for each item.
 
 - Lookup (`find_key`): CPython's order of probing (`_NEXT_SLOT`), until the key or an empty slot.
 - Insertion (`put_key`): appends to each list; once the slots are more than half full, their number
@@ -22,8 +22,7 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...analysis.tuple_types import is_repeatable, items_of_tuple
-from ...analysis.type_facts import HashTable
+from ...analysis.type_inference.tuple_types import is_repeatable, items_of_tuple
 from ...frontend.ast_names import bound_names, mentions_none_of
 from ...frontend.ast_walk import is_suspending
 from ...frontend.core_nodes import copy_location
@@ -31,6 +30,7 @@ from ...frontend.iterators.comprehensions import nested_loops, with_fresh_variab
 from ...frontend.macros.firing_conditions import has_tables
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
+from ...types.flat_containers import HashTable
 
 __all__ = [
     "KeyLookup", "arguments_before_lookup", "empty_table", "find_key", "key_before_value",

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import ast
 
-from ...analysis.type_facts import HashTable
 from ...frontend.core_nodes import is_whole_table
 from ...frontend.macros.firing_conditions import has_tables
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
+from ...types.flat_containers import HashTable
 from ..linked_rows import follow_links, link_item
 from .hash_tables import find_key, key_is_present, put_key
 

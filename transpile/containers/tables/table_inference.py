@@ -19,8 +19,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from ...analysis.liveness import upward_exposed
-from ...analysis.tuple_types import items_of_tuple
-from ...analysis.type_facts import HashTable, Kind
+from ...analysis.type_inference.tuple_types import items_of_tuple
 from ...frontend.ast_names import (
     COMPREHENSIONS,
     bound_names,
@@ -34,6 +33,7 @@ from ...frontend.ast_walk import child_blocks, same_tree, tree_key, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations, mark_whole_table
 from ...frontend.macros.list_kind import list_escapes
 from ...frontend.macros.macro_context import Context
+from ...types.flat_containers import HashTable, Kind
 from ..method_table import METHODS, TableUse
 from .table_kinds import (
     grown_while_iterated,

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ast
 
-from ...analysis.type_facts import HashTable, Kind
 from ...frontend.core_nodes import copy_location, is_whole_table, mark_whole_table
 from ...frontend.macros.firing_conditions import has_new_table_argument, has_tables, is_returned
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
+from ...types.flat_containers import HashTable, Kind
 from ..linked_rows import lists_of_rows
 from .table_inference import new_table
 from .table_kinds import table_kind

@@ -12,16 +12,11 @@ import collections
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from ...analysis.tuple_types import tuple_width
-from ...analysis.type_facts import Kind
+from ...analysis.type_inference.tuple_types import tuple_width
 from ...frontend.ast_names import name_bindings, values_bound_to
-from ...frontend.ast_walk import (
-    comprehension_results,
-    display_leaves,
-    truth_operands,
-    walk_nodes,
-)
+from ...frontend.ast_walk import comprehension_results, display_leaves, truth_operands, walk_nodes
 from ...frontend.macros.macro_context import Context
+from ...types.flat_containers import Kind
 from ..method_table import DICT_METHODS, METHODS, SET_METHODS, TableUse
 
 __all__ = [

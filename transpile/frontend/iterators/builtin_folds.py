@@ -16,7 +16,7 @@ import numpy as np
 
 from loopir.process.signal_exceptions import failures
 
-from ...analysis.tuple_types import unscalarizable_names
+from ...analysis.type_inference.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import is_suspending, walk_nodes
 from ..fold_branches import with_displays

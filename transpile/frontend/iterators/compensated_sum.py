@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 
-from ...analysis.expression_facts import item_fact
+from ...analysis.type_inference.binding_facts import item_fact
 from ...types.value_types import ScalarType
 from ..macros.macro_context import Context
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...analysis.tuple_types import unscalarizable_names
+from ...analysis.type_inference.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
 from ..ast_walk import (
     NodeTransformer,

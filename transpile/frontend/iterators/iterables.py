@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...analysis.flow_facts import record_facts
-from ...analysis.tuple_types import items_of_tuple
-from ...analysis.type_facts import INT_TYPES
+from ...analysis.type_inference.fact import INT_TYPES
+from ...analysis.type_inference.flow_facts import record_facts
+from ...analysis.type_inference.tuple_types import items_of_tuple
 from ...types.value_types import ScalarType
 from ..ast_names import mentions_none_of, rename_names
 from ..ast_walk import integer_constant, tree_key, walk_nodes

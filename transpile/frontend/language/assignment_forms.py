@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...analysis.flow_facts import names_changed_by
-from ...analysis.tuple_types import items_of_tuple
+from ...analysis.type_inference.flow_facts import names_changed_by
+from ...analysis.type_inference.tuple_types import items_of_tuple
 from ..ast_names import bound_names, mentions_none_of, names_used
 from ..ast_walk import contains_walrus, is_suspending, subscript_items, walk_nodes
 from ..core_nodes import copy_location

@@ -28,7 +28,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...analysis.definite_assignment import unassigned_names
-from ...analysis.flow_facts import enter_loop, facts_at_exceptions, record_facts
+from ...analysis.type_inference.flow_facts import enter_loop, facts_at_exceptions, record_facts
 from ..ast_walk import copy_tree, is_none, replace_node, walk_nodes, walk_statements
 from ..core_nodes import copy_location, fix_missing_locations
 from ..defining_modules import is_python_class

@@ -1,8 +1,8 @@
 """Scalar replacement of tuples: a name for each item; comparisons of tuples item by item.
 
-The front end's SROA. `analysis.tuple_types` finds the items of tuple expressions; the macros here
-bind each item of a local tuple to a name of its own, and replace reads of items by these names. The
-tuple itself is still bound as a display of these names, for whatever reads it as a whole;
+The front end's SROA. `tuple_types` finds the items of tuple expressions; the macros here bind each
+item of a local tuple to a name of its own, and replace reads of items by these names. The tuple
+itself is still bound as a display of these names, for whatever reads it as a whole;
 `drop_dead_tuples` removes it in the end if nothing does.
 """
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...analysis.liveness import upward_exposed
-from ...analysis.tuple_types import (
+from ...analysis.type_inference.tuple_types import (
     MAX_TUPLE_ITEMS,
     is_repeatable,
     is_scalarized_value,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 
-from ...analysis.tuple_types import is_repeatable
+from ...analysis.type_inference.tuple_types import is_repeatable
 from .macro_context import Context
 
 __all__ = ["bind_fresh", "bind_operand", "bind_unless_repeatable"]

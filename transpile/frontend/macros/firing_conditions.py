@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 
-from ...analysis.shape_rules import is_grid, joins_items
-from ...analysis.tuple_types import items_of_tuple, popped_width
+from ...analysis.type_inference.shape_rules import is_grid, joins_items
+from ...analysis.type_inference.tuple_types import items_of_tuple, popped_width
 from ..ast_walk import child_nodes, contains_walrus, walk_nodes
 from ..core_nodes import ReplayIf
 from .macro_context import Context

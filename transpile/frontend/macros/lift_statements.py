@@ -21,7 +21,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from ...analysis.flow_facts import enter_loop, names_changed_by
+from ...analysis.type_inference.flow_facts import enter_loop, names_changed_by
 from ...core_functions import RESULT_FUNCTIONS
 from ..ast_names import COMPREHENSIONS, bound_names, names_used
 from ..ast_walk import copy_tree, fields_with_children

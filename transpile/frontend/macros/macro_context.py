@@ -19,9 +19,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ...analysis.definite_assignment import may_be_unbound
-from ...analysis.expression_facts import add_constant_tuple
-from ...analysis.flow_facts import new_facts
-from ...analysis.type_facts import UNKNOWN, Fact
+from ...analysis.type_inference.binding_facts import add_constant_tuple
+from ...analysis.type_inference.fact import UNKNOWN, Fact
+from ...analysis.type_inference.flow_facts import new_facts
 from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used
@@ -36,7 +36,7 @@ from ..core_nodes import (
     mark_operation_part,
     mark_search,
 )
-from ..object_arguments import MemberReplacer
+from ..specialize.object_arguments import MemberReplacer
 
 __all__ = [
     "Macro", "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",

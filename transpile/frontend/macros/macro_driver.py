@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...analysis.flow_facts import (
+from ...analysis.type_inference.flow_facts import (
     bind_within,
     enter_loop,
     join_environments,

@@ -26,7 +26,7 @@ from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Dim, Expr, Param
 
-from ...analysis.shape_rules import reshaping
+from ...analysis.type_inference.shape_rules import reshaping
 from ...call_plan import Allocated, Argument
 from ...diagnostics import Refused
 from ...frontend.core_nodes import source_text

@@ -10,7 +10,7 @@ import ast
 
 from loopir.nodes import Param, Var
 
-from ...analysis.type_facts import FLAGS
+from ...analysis.type_inference.fact import ARRAY_FLAGS
 from ...call_plan import Argument, Captured, ObjectMember
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
@@ -40,9 +40,9 @@ def lower_strides(ctx: Lowering, array: ArrayRef, node: ast.expr) -> tuple[Num, 
 
 def lower_flag(ctx: Lowering, array: ArrayRef, name: str, node: ast.expr) -> Num:
     """``array.flags.NAME``, a bool. Raises Refused for an array that the function makes, and for a
-    name that is not in `FLAGS`.
+    name that is not in `ARRAY_FLAGS`.
     """
-    if name not in FLAGS:
+    if name not in ARRAY_FLAGS:
         refuse("LOWER_UNSUPPORTED", f"the flag `{source_text(node)}` is not compiled", node)
     read = HostAttribute(HostAttribute(_array_from_outside(ctx, array, node), "flags"), name)
     return Num(_layout_param(ctx, read, f"{array.name}_{name}", _BOOL), weak="bool")

@@ -18,7 +18,7 @@ from loopir.lazy_dataclass import replace
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 from loopir.process.signal_exceptions import failures
 
-from ...analysis.type_probe import bounded_sample, probe_types
+from ...analysis.type_inference.type_probe import bounded_sample, probe_types
 from ...frontend.core_nodes import NUMPY_NAME, copy_location, source_text
 from ...frontend.refusal import refuse
 from ...numpy.creation.allocation_forms import is_allocation_form

@@ -36,7 +36,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from ...analysis.liveness import names_read, upward_exposed
-from ...analysis.tuple_types import appended_by, tuple_width
+from ...analysis.type_inference.tuple_types import appended_by, tuple_width
 from ...frontend.ast_names import bound_names, names_used
 from ...frontend.ast_walk import NodeTransformer, copy_tree, display_leaves, walk_nodes
 from ...frontend.core_nodes import (

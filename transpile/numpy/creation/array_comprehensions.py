@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...analysis.expression_facts import item_fact
-from ...analysis.flow_facts import record_facts
-from ...analysis.type_facts import INT
+from ...analysis.type_inference.binding_facts import item_fact
+from ...analysis.type_inference.fact import INT
+from ...analysis.type_inference.flow_facts import record_facts
 from ...frontend.ast_names import bound_names, mentions_none_of, names_used, rename_names
 from ...frontend.ast_walk import copy_tree, is_suspending
 from ...frontend.core_nodes import copy_location
@@ -26,13 +26,12 @@ from ...frontend.macros.list_kind import is_list_of_lists
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
-from ...numpy.function_table import ARRAY_OF_ITEMS
 from ...random_numbers import array_draw_of
 from ...types.effects import is_pure
 from ...types.value_types import ScalarType
 from ..array_nests import allocate_array, dtype_expr, product_of
 from ..call_arguments import numpy_function_name
-from ..function_table import FUNCTIONS
+from ..function_table import ARRAY_OF_ITEMS, FUNCTIONS
 
 __all__ = [
     "Comprehension", "ComprehensionNest", "ComprehensionLoop", "comprehension_nest", "item_types",

@@ -18,11 +18,10 @@ from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
-from ...numpy.function_table import ARRAY_OF_LIST
 from ..array_nests import allocate_array, loop_nest, store_element
 from ..array_views import View, broadcast_views, is_unit_length, view_of
 from ..call_arguments import numpy_function_name
-from ..function_table import FUNCTIONS, METHODS
+from ..function_table import ARRAY_OF_LIST, FUNCTIONS, METHODS
 
 __all__ = [
     "cross_product", "array_literal", "array_literal_temporary", "literal_store",

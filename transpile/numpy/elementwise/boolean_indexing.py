@@ -16,16 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...analysis.expression_facts import operator_fact
-from ...analysis.shape_rules import known_lengths
-from ...analysis.type_facts import UNIT_LENGTH
+from ...analysis.type_inference.expression_facts import operator_fact
+from ...analysis.type_inference.fact import UNIT_LENGTH
+from ...analysis.type_inference.shape_rules import known_lengths
 from ...frontend.ast_walk import integer_constant, same_tree, subscript_items, tree_key, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
-from ...frontend.macros.firing_conditions import (
-    has_several_subscripts,
-    may_select_several,
-)
+from ...frontend.macros.firing_conditions import has_several_subscripts, may_select_several
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded

@@ -14,19 +14,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...analysis.type_facts import UNKNOWN_ORDER
+from ...analysis.type_inference.fact import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.replay_guards import unique_nodes
 from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr
 from ..array_views import View, is_unit_length, scalar_view, view_of
-from ..call_arguments import (
-    BoundArguments,
-    as_python_int,
-    bind_arguments,
-    representable_constant,
-)
+from ..call_arguments import BoundArguments, as_python_int, bind_arguments, representable_constant
 from ..function_table import expansion_rule, signatures
 
 __all__ = [

@@ -18,8 +18,8 @@ from loopir.lazy_dataclass import replace
 
 from ... import ops
 from ...analysis.alias_analysis import NEW_ARRAY
-from ...analysis.expression_facts import unpacked_lengths
-from ...analysis.shape_rules import reshaping
+from ...analysis.type_inference.expression_facts import unpacked_lengths
+from ...analysis.type_inference.shape_rules import reshaping
 from ...frontend.ast_walk import integer_constant, subscript_items, tree_key
 from ...frontend.core_nodes import copy_location, location_node
 from ...frontend.macros.bind_operands import bind_fresh

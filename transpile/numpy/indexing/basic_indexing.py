@@ -12,7 +12,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...analysis.type_facts import UNKNOWN_ORDER, is_new_axis
+from ...analysis.type_inference.fact import UNKNOWN_ORDER
+from ...analysis.type_inference.type_facts import is_new_axis
 from ...frontend.ast_walk import integer_constant, is_none, same_tree, subscript_items, walk_nodes
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.macros.bind_operands import bind_fresh
@@ -20,14 +21,7 @@ from ...frontend.macros.firing_conditions import assigns_slice, is_replay_guard
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
-from ..array_views import (
-    View,
-    element_at,
-    is_unit_length,
-    materialized_view,
-    scalar_view,
-    view_of,
-)
+from ..array_views import View, element_at, is_unit_length, materialized_view, scalar_view, view_of
 from ..elementwise.elementwise_ops import is_elementwise
 from ..function_table import is_array_method
 from ..functions.view_identities import canonical_view

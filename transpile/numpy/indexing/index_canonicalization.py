@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...analysis.expression_facts import may_be_bool
+from ...analysis.type_inference.expression_facts import may_be_bool
 from ...frontend.ast_names import bound_names, mentions_none_of
 from ...frontend.ast_walk import integer_constant
 from ...frontend.core_nodes import copy_location

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...analysis.tuple_types import items_of_tuple
+from ...analysis.type_inference.tuple_types import items_of_tuple
 from ...frontend.ast_names import bound_names, names_used, rename_names
 from ...frontend.ast_walk import NodeTransformer, breaks_of_loop, integer_constant, walk_nodes
 from ...frontend.iterators.iterables import clamped_length

@@ -13,20 +13,14 @@ from collections.abc import Sequence
 
 from loopir.lazy_dataclass import record
 
-from ...analysis.type_facts import UNKNOWN_ORDER
+from ...analysis.type_inference.fact import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, is_none
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded, unique_nodes
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
-from ..array_nests import (
-    allocate_array,
-    dtype_expr,
-    fresh_indices,
-    product_of,
-    unit_length_tests,
-)
+from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of, unit_length_tests
 from ..array_views import View, element_at, is_unit_length, length_mismatches, view_of
 from ..call_arguments import BoundArguments, bind_arguments, representable_constant
 from ..function_row import Fold

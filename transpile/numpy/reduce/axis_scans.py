@@ -14,19 +14,13 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ...analysis.type_facts import UNKNOWN_ORDER
+from ...analysis.type_inference.fact import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, is_none
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
-from ..array_nests import (
-    allocate_array,
-    dtype_expr,
-    loop_nest,
-    row_major_index,
-    unit_length_tests,
-)
+from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index, unit_length_tests
 from ..array_views import element_at, is_unit_length, view_of
 from ..function_row import Fold
 from ..function_table import FUNCTIONS, is_array_method

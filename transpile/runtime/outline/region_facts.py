@@ -17,9 +17,9 @@ import numpy as np
 from loopir.nodes import Span
 
 from ...analysis.call_env import CallEnv
-from ...analysis.flow_facts import enter_loop, record_facts
 from ...analysis.liveness import names_read
-from ...analysis.type_facts import Fact
+from ...analysis.type_inference.fact import Fact
+from ...analysis.type_inference.flow_facts import enter_loop, record_facts
 from ...frontend.ast_names import bound_names
 from ...frontend.ast_walk import child_blocks, child_nodes, walk_nodes
 from ...frontend.inline.local_imports import ImportPlace, loaded_imports

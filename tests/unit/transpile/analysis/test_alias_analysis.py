@@ -8,7 +8,7 @@ import pytest
 from worlds import World
 
 from transpile.analysis.alias_analysis import NEW_ARRAY, Owner, owners_may_alias
-from transpile.analysis.flow_facts import new_facts
+from transpile.analysis.type_inference.flow_facts import new_facts
 
 X, Y, OF_X = Owner("x"), Owner("y"), Owner("x", ("grid",))
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from for_each import for_each
 
-from transpile.analysis.shape_rules import rank_of_call
-from transpile.analysis.type_probe import may_be_probed
+from transpile.analysis.type_inference.shape_rules import rank_of_call
+from transpile.analysis.type_inference.type_probe import may_be_probed
 from transpile.numpy import function_table
 from transpile.numpy.call_arguments import _parameter_names
 from transpile.numpy.function_table import (

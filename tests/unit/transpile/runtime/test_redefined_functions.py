@@ -12,7 +12,6 @@ from written import written
 
 from targets.build.build_errors import BuildError
 from transpile import fuse
-from transpile.runtime import outlined_function
 from transpile.runtime.dispatcher import Dispatcher
 from transpile.runtime.redefined_functions import (
     RUN_REDEFINED,
@@ -20,6 +19,7 @@ from transpile.runtime.redefined_functions import (
     _redefinitions_of,
     _SetupTimes,
 )
+from transpile.runtime.refused import outlined_function
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pytest
 
 from transpile import fuse
 from transpile.runtime import specialization
-from transpile.runtime.region_records import OutlinedRegion
+from transpile.runtime.refused.region_records import OutlinedRegion
 
 
 def in_turn(rows: Any) -> Any:

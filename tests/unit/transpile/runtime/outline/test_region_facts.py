@@ -10,7 +10,7 @@ import pytest
 from written import written
 
 from transpile import fuse
-from transpile.runtime import outlined_function
+from transpile.runtime.refused import outlined_function
 
 READS = {
     "through": "for v in b: s += x[0]",

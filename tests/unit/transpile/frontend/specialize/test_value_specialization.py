@@ -13,7 +13,7 @@ from agree import assert_same, outcome
 from written import written
 
 from transpile import fuse
-from transpile.frontend.value_specialization import specialized_parameters
+from transpile.frontend.specialize.value_specialization import specialized_parameters
 
 AXES = {
     "keyword": "return x.sum(axis=k)",

@@ -16,11 +16,11 @@ import numpy as np
 
 from loopir.dtypes import dtype_name
 
-from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import subscript_items, walk_nodes
-from ..frontend.defining_modules import is_of_math
-from ..frontend.name_resolution import is_one_of
-from ..host_nodes import (
+from ...frontend.ast_names import binding_pairs
+from ...frontend.ast_walk import subscript_items, walk_nodes
+from ...frontend.defining_modules import is_of_math
+from ...frontend.name_resolution import is_one_of
+from ...host_nodes import (
     HostAttribute,
     HostConst,
     HostExpr,
@@ -29,17 +29,17 @@ from ..host_nodes import (
     NoHostExpression,
     from_ast,
 )
-from ..numpy.function_table import function_row, method_row
-from ..types.value_types import ELEMENTS, ArrayType, is_weak
-from .alias_analysis import Owner
-from .type_facts import UNIT_LENGTH, Fact, Facts, Shape
+from ...numpy.function_table import function_row, method_row
+from ...types.value_types import ELEMENTS, ArrayType, is_weak
+from ..alias_analysis import Owner
+from .fact import UNIT_LENGTH, Fact, Shape
+from .type_facts import Facts
 
 __all__ = [
     "find_length_names", "gives_shape", "is_grid", "is_squeeze", "joins_items",
     "known_lengths", "new_array_type", "rank_of_call", "rank_of_method", "reshaping",
     "shape_of_call", "shape_of_lengths", "shape_of_product", "with_elementwise_shape",
 ]
-
 
 _BUILTIN_FOLDS = (sum, any, all)
 _SCALAR = (int, float, bool)

@@ -21,24 +21,17 @@ import numpy as np
 from loopir.lazy_dataclass import replace
 from loopir.process.signal_exceptions import failures
 
-from ..diagnostics import Refused
-from ..numpy.function_table import STATIC_PARAMETERS, function_row
-from ..types.typeof import parameter_names
-from ..types.value_types import (
-    ArgType,
-    ArrayType,
-    Constant,
-    Function,
-    ScalarType,
-    WrappedFunction,
-)
-from .ast_names import bound_names, rename_names
-from .ast_walk import copy_tree, display_leaves, walk_nodes
-from .core_nodes import copy_location, fix_missing_locations
-from .defining_modules import is_numpy_function
-from .fold_branches import fold_branches, literal_source, rank_key
-from .name_resolution import Scope
-from .source import Source, read_source
+from ...diagnostics import Refused
+from ...numpy.function_table import STATIC_PARAMETERS, function_row
+from ...types.typeof import parameter_names
+from ...types.value_types import ArgType, ArrayType, Constant, Function, ScalarType, WrappedFunction
+from ..ast_names import bound_names, rename_names
+from ..ast_walk import copy_tree, display_leaves, walk_nodes
+from ..core_nodes import copy_location, fix_missing_locations
+from ..defining_modules import is_numpy_function
+from ..fold_branches import fold_branches, literal_source, rank_key
+from ..name_resolution import Scope
+from ..source import Source, read_source
 
 __all__ = [
     "compared_parameters", "specialized_parameters", "substitute_values", "value_signature",

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Literal
 
 from targets.abi.inline_cache import SIZE_LIMIT, CacheRow
 
-from .call_selection import MAX_ALLOWANCE, PYTHON_FASTER, CallSelection, next_allowance
-from .installed_call import Keys
+from ..call_selection import MAX_ALLOWANCE, PYTHON_FASTER, CallSelection, next_allowance
+from ..installed_call import Keys
 from .region_records import ForwardedCalls, OutlinedFunction, total_stats
 
 if TYPE_CHECKING:
-    from ..report.measured_choice import FasterAsPython
+    from ...report.measured_choice import FasterAsPython
 
 __all__ = ["CalleeOfRefused", "OutlinedBackoff", "OutlinedSelection"]
 

@@ -17,26 +17,21 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ..containers.method_table import GROWING
-from ..frontend.ast_names import bound_names
-from ..frontend.ast_walk import child_nodes, walk_nodes
-from ..frontend.core_nodes import ReplayIf
-from ..frontend.fold_branches import unrolled_loop
-from ..types.type_env import Env
-from ..types.value_types import ArrayType
-from .alias_analysis import Owner
-from .escape_analysis import EscapeAnalysis
-from .expression_facts import (
-    bind_each,
-    fact_or_items,
-    infer_fact,
-    operator_fact,
-    set_each,
-    set_fact,
-)
+from ...containers.method_table import GROWING
+from ...frontend.ast_names import bound_names
+from ...frontend.ast_walk import child_nodes, walk_nodes
+from ...frontend.core_nodes import ReplayIf
+from ...frontend.fold_branches import unrolled_loop
+from ...types.type_env import Env
+from ...types.value_types import ArrayType
+from ..alias_analysis import Owner
+from ..escape_analysis import EscapeAnalysis
+from .binding_facts import bind_each, fact_or_items, set_each, set_fact
+from .expression_facts import infer_fact, operator_fact
+from .fact import SCALAR, UNKNOWN, Environment, Fact, join_facts
 from .shape_rules import find_length_names
 from .tuple_types import items_of_tuple, popped_width, tuple_lists, unscalarizable_names
-from .type_facts import SCALAR, UNKNOWN, Environment, Fact, Facts, join_facts
+from .type_facts import Facts
 
 __all__ = [
     "analyse_function", "bind_within", "enter_loop", "facts_at_exceptions", "join_environments",

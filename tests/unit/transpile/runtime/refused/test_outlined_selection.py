@@ -14,8 +14,8 @@ import pytest
 
 from transpile import fuse
 from transpile.diagnostics import Rejection
-from transpile.runtime.outlined_selection import OutlinedSelection
-from transpile.runtime.region_records import OutlinedFunction, Stats
+from transpile.runtime.refused.outlined_selection import OutlinedSelection
+from transpile.runtime.refused.region_records import OutlinedFunction, Stats
 from transpile.runtime.specialization import SignatureResolver, Specialization
 
 NAN, INF = math.nan, math.inf

@@ -15,22 +15,22 @@ from types import CellType, CodeType, FunctionType
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
-from ..diagnostics import Refused, Rejection
-from ..frontend.ast_walk import walk_nodes
-from ..frontend.name_resolution import Scope
-from ..frontend.source import Source, read_source, remember_text, span_of
-from ..options import Options
-from ..types.value_types import ArgType
-from .kernel_call.stub_functions import code_from_tree, function_of_code
-from .outline.hoist_numpy_call import hoist_numpy_call
-from .outline.inline_refused_regions import with_refused_regions_inlined
-from .outline.original_in_place import with_originals_in_place
-from .outline.outline_regions import OutlinedTree, Region, outline_regions
-from .outline.plain_arithmetic import is_plain_arithmetic
-from .outline.region_facts import RegionFacts
-from .outline.region_tracebacks import TRACEBACK_CELLS, with_calls_untraced
-from .outline.sink_lists import sink_lists
-from .outline.unassigned_results import UNASSIGNED_CELLS, with_unassigned_results
+from ...diagnostics import Refused, Rejection
+from ...frontend.ast_walk import walk_nodes
+from ...frontend.name_resolution import Scope
+from ...frontend.source import Source, read_source, remember_text, span_of
+from ...options import Options
+from ...types.value_types import ArgType
+from ..kernel_call.stub_functions import code_from_tree, function_of_code
+from ..outline.hoist_numpy_call import hoist_numpy_call
+from ..outline.inline_refused_regions import with_refused_regions_inlined
+from ..outline.original_in_place import with_originals_in_place
+from ..outline.outline_regions import OutlinedTree, Region, outline_regions
+from ..outline.plain_arithmetic import is_plain_arithmetic
+from ..outline.region_facts import RegionFacts
+from ..outline.region_tracebacks import TRACEBACK_CELLS, with_calls_untraced
+from ..outline.sink_lists import sink_lists
+from ..outline.unassigned_results import UNASSIGNED_CELLS, with_unassigned_results
 from .region_records import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
 
 __all__ = ["OutliningPlan", "Refusal", "bind_plan", "outline_function", "plan_outlining"]

@@ -22,9 +22,9 @@ from written import written
 
 from transpile import FuseError, FuseWarning, fuse
 from transpile.frontend.source import read_source
-from transpile.runtime import outlined_function
 from transpile.runtime.installed_call import InstalledCall
-from transpile.runtime.region_records import OutlinedFunction
+from transpile.runtime.refused import outlined_function
+from transpile.runtime.refused.region_records import OutlinedFunction
 
 X = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0])
 

@@ -11,11 +11,12 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from ..frontend.ast_names import binding_pairs, rename_names
-from ..frontend.ast_walk import integer_constant, walk_nodes
-from ..frontend.core_nodes import copy_location
-from ..types.value_types import ListType, ScalarType
-from .type_facts import UNKNOWN, Fact, Facts
+from ...frontend.ast_names import binding_pairs, rename_names
+from ...frontend.ast_walk import integer_constant, walk_nodes
+from ...frontend.core_nodes import copy_location
+from ...types.value_types import ListType, ScalarType
+from .fact import UNKNOWN, Fact
+from .type_facts import Facts
 
 __all__ = [
     "MAX_TUPLE_ITEMS", "appended_items", "appended_by", "constant_slice", "display_fact",
@@ -160,7 +161,6 @@ def _comprehension_items(facts: Facts, elt: ast.expr, generator: ast.comprehensi
         return None
     rows = zip(*known, strict=False)
     return [rename_names(elt, dict(zip(names, row, strict=True))) for row in rows]
-
 
 _NAME_BINDERS = ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 

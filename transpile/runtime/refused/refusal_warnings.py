@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from loopir.lazy_dataclass import record
 
-from ..errors import EMPTY_LIST, fallback_is_error, fallback_message, should_warn, warn
-from ..frontend.ast_walk import walk_nodes
+from ...errors import EMPTY_LIST, fallback_is_error, fallback_message, should_warn, warn
+from ...frontend.ast_walk import walk_nodes
 
 if TYPE_CHECKING:
-    from ..diagnostics import Rejection
-    from ..options import Options
-    from ..types.value_types import ArgType
+    from ...diagnostics import Rejection
+    from ...options import Options
+    from ...types.value_types import ArgType
 
 __all__ = [
     "RefusalWarnings", "Signature", "follows_from_outside", "names_of_refused_values",
@@ -48,7 +48,7 @@ def shown_types(signature: Signature) -> tuple[ArgType, ...]:
 
         f(3, [])    →    f(int, empty list)
     """
-    from ..types.value_types import Opaque
+    from ...types.value_types import Opaque
 
     empty = signature.empty_at_first
     return tuple(Opaque(EMPTY_LIST) if k in empty else t for k, t in enumerate(signature.types))
@@ -121,7 +121,7 @@ def follows_from_outside(
       whole it would be no argument, but a local value, and no obstacle;
     - those without a place in the source: they are about arguments of the region, too.
     """
-    from ..report.user_terms import cited_names
+    from ...report.user_terms import cited_names
 
     has_place = has_loops and rejection.span is not None
     follows = not has_place or not cited_names(rejection.message).isdisjoint(refused_values)
@@ -135,8 +135,8 @@ def names_of_refused_values(
     that are not compiled: names bound to lists, and names bound by a statement that contains the
     place of one of `rejections`.
     """
-    from ..frontend.ast_names import name_bindings
-    from ..frontend.source import is_within, span_of
+    from ...frontend.ast_names import name_bindings
+    from ...frontend.source import is_within, span_of
 
     refused = [r.span for r in rejections if r.span is not None]
     for n in walk_nodes(tree):
@@ -153,7 +153,7 @@ def _names_defined(
     statement: ast.Assign | ast.FunctionDef | ast.ClassDef | ast.With,
 ) -> Iterator[str]:
     """The names that an assignment, a definition or the head of a ``with`` binds."""
-    from ..frontend.ast_names import name_bindings
+    from ...frontend.ast_names import name_bindings
 
     match statement:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):

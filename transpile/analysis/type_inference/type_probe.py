@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import core_functions, ops
-from ..numpy.function_table import function_row, method_row
-from ..types.result_types import SAMPLE_LENGTH, DisplaySample, ExactSample, Sample, result_type
-from ..types.value_types import ELEMENTS, ArrayType, RecordType, ScalarType
+from ... import core_functions, ops
+from ...numpy.function_table import function_row, method_row
+from ...types.result_types import SAMPLE_LENGTH, DisplaySample, ExactSample, Sample, result_type
+from ...types.value_types import ELEMENTS, ArrayType, RecordType, ScalarType
 
 __all__ = [
     "OPERATORS", "Types", "probe_types", "may_be_probed", "array_method", "bounded_sample",

@@ -9,9 +9,11 @@ import pytest
 from worlds import World
 
 from transpile import fuse
-from transpile.analysis.expression_facts import infer_fact, set_fact
-from transpile.analysis.flow_facts import new_facts
-from transpile.analysis.type_facts import INT, SCALAR, UNKNOWN, Fact, Facts
+from transpile.analysis.type_inference.binding_facts import set_fact
+from transpile.analysis.type_inference.expression_facts import infer_fact
+from transpile.analysis.type_inference.fact import INT, SCALAR, UNKNOWN, Fact
+from transpile.analysis.type_inference.flow_facts import new_facts
+from transpile.analysis.type_inference.type_facts import Facts
 from transpile.types.value_types import ScalarType
 
 INTS = frozenset({ScalarType("i64", weak=True)})

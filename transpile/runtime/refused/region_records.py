@@ -11,16 +11,16 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ..types.value_types import ArgType
+from ...types.value_types import ArgType
 
 if TYPE_CHECKING:
     import ast
 
     from loopir.nodes import Span
 
-    from ..options import Options
-    from ..report.loop_report import Report
-    from ..report.source_listing import Listing
+    from ...options import Options
+    from ...report.loop_report import Report
+    from ...report.source_listing import Listing
     from .refusal_warnings import RefusalWarnings
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""Type inference: facts about expressions and local names, flow-sensitive, by probing NumPy."""

@@ -1,0 +1,1 @@
+"""Specialization for one signature: values become constants, members of objects local names."""

@@ -1,0 +1,1 @@
+"""Refused functions: their warnings, and the compiled regions by which calls of them are served."""
