@@ -77,6 +77,10 @@ class _Stored(NamedTuple):
     names: frozenset[str] = frozenset()
     ran_user_code: bool = False
 
+    def joined(self, other: _Stored) -> _Stored:
+        """What both have stored."""
+        return _Stored(self.names | other.names, self.ran_user_code or other.ran_user_code)
+
 
 def is_settable(kind: type, attr: str) -> bool:
     """Whether setting `attr` of an instance of `kind` runs no user code."""
@@ -111,28 +115,44 @@ def _first_read_after_store(
     the block; if there is none, what is stored at its end.
     """
     for s in block:
-        nodes = list(_own_nodes(s))
-        target = s.target if isinstance(s, ast.AugAssign) else None
-        targets = [n for n in nodes if isinstance(n, ast.Attribute) and not _is_load(n)]
-        for n in nodes:
-            is_read = isinstance(n, ast.Attribute) and (_is_load(n) or n is target)
-            is_new = stored.ran_user_code and not (isinstance(n, _UNCHANGED) or n in targets)
-            if is_new or (is_read and isinstance(n, ast.Attribute) and n.attr in stored.names):
-                return n
-        for n in targets:
-            ty = objects.get(n.value.id) if isinstance(n.value, ast.Name) else None
-            runs = ty is None or not is_settable(ty.kind, n.attr)
-            stored = _Stored(stored.names | {n.attr}, stored.ran_user_code or runs)
+        nodes = [*_own_nodes(s)]
+        if (read := _first_changed(nodes, s, stored)) is not None:
+            return read
+        stored = stored.joined(_stored_by(nodes, objects))
         before = stored
         # of the branches of an ``if`` or ``match`` one runs; of the blocks of others several may
+        is_branch = isinstance(s, (ast.If, ast.Match))
         for inner in all_blocks(s):
-            is_branch = isinstance(s, (ast.If, ast.Match))
             found = _first_read_after_store(inner, objects, before if is_branch else stored)
             if isinstance(found, ast.AST):
                 return found
             if not (inner and isinstance(inner[-1], ast.Return)):
-                names = stored.names | found.names
-                stored = _Stored(names, stored.ran_user_code or found.ran_user_code)
+                stored = stored.joined(found)
+    return stored
+
+
+def _first_changed(nodes: Sequence[ast.AST], s: ast.stmt, stored: _Stored) -> ast.AST | None:
+    """The first of `nodes`, the nodes of the statement `s` itself, whose value what was `stored`
+    may have changed; None if there is none.
+    """
+    for n in nodes:
+        is_store = isinstance(n, ast.Attribute) and not _is_load(n)
+        if stored.ran_user_code and not (is_store or isinstance(n, _UNCHANGED)):
+            return n
+        is_read = not is_store or (isinstance(s, ast.AugAssign) and n is s.target)
+        if is_read and isinstance(n, ast.Attribute) and n.attr in stored.names:
+            return n
+    return None
+
+
+def _stored_by(nodes: Sequence[ast.AST], objects: Mapping[str, ObjectType]) -> _Stored:
+    """What the attributes among `nodes` that are targets of a statement store."""
+    stored = _Stored()
+    for n in nodes:
+        if isinstance(n, ast.Attribute) and not _is_load(n):
+            ty = objects.get(n.value.id) if isinstance(n.value, ast.Name) else None
+            runs = ty is None or not is_settable(ty.kind, n.attr)
+            stored = stored.joined(_Stored(frozenset({n.attr}), runs))
     return stored
 
 

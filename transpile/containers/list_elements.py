@@ -85,19 +85,12 @@ def infer_list_items(
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
     if not numbers | arrays | tables:
         return
-    added = _added_facts(numbers | arrays, tables, visit, {})
-    item_facts = {name: {f for fs in rows for f in fs} for name, rows in added.items()}
-    assumed = {
-        name: number_types({f for f in facts if f.types}) for name, facts in item_facts.items()
-    }
-    if any(assumed[name] and not number_types(facts) for name, facts in item_facts.items()):
-        # Some items are computed from items of a list: infer again with the types found so far.
-        added = _added_facts(numbers | arrays, tables, visit, assumed)
-        item_facts = {name: {f for fs in rows for f in fs} for name, rows in added.items()}
+    added = _item_facts(numbers | arrays, tables, visit)
     aliases = AliasAnalysis(tree, cx.resolve) if arrays else None
-    for name, facts in item_facts.items():
+    for name, rows in added.items():
+        facts = {f for row in rows for f in row}
         if name in cx.facts.tuple_lists:
-            if (dtype := _dtype_of_tuples(added[name])) is not None:
+            if (dtype := _dtype_of_tuples(rows)) is not None:
                 cx.facts.tuple_types[name] = dtype
         elif name in numbers and (types := number_types(facts)):
             cx.facts.number_lists[name] = types
@@ -107,6 +100,20 @@ def infer_list_items(
             array_list = _array_list(name, facts, aliases, tree, cx)
             if array_list is not None:
                 cx.facts.array_lists[name] = array_list
+
+
+def _item_facts(
+    lists: set[str], tables: set[str], visit: Callable[[Visitor], object]
+) -> dict[str, set[tuple[Fact, ...]]]:
+    """As `_added_facts`. Where some items are computed from items of a list, their types are
+    inferred again with the types that a first walk has found.
+    """
+    added = _added_facts(lists, tables, visit, {})
+    facts = {name: {f for row in rows for f in row} for name, rows in added.items()}
+    assumed = {name: number_types({f for f in fs if f.types}) for name, fs in facts.items()}
+    if any(assumed[name] and not number_types(fs) for name, fs in facts.items()):
+        return _added_facts(lists, tables, visit, assumed)
+    return added
 
 
 def _array_list(

@@ -93,6 +93,22 @@ def failed_guard_rejections(
     `report_compiled` calls this.
     """
     unexplained = {**failures.replays}
+    yield from _of_exceptions(terms, failures, unexplained)
+    yield from _of_guards(kernel, terms, failures, unexplained)
+    for code, found in failures.mismatches.items():
+        if (count := unexplained.get(code, 0)) > 0:
+            unexplained[code] = 0
+            place = terms.parameters.get(found.argument)
+            yield _failed(code, found.message, (place,), count, terms, found.help)
+    yield from _of_checks(kernel, terms, failures, unexplained, sources)
+
+
+def _of_exceptions(
+    terms: UserTerms, failures: GuardFailures, unexplained: dict[str, int]
+) -> Iterator[Rejection]:
+    """Case 1 of `failed_guard_rejections`. Takes the calls that it counts from those that are
+    `unexplained`, by code.
+    """
     for raised, count in failures.raised.items():
         unexplained[raised.code] -= count
     counts = dict(failures.raised)
@@ -106,42 +122,56 @@ def failed_guard_rejections(
             span = _line_span(span.line, terms)
         help = _HELP_FOR_EXCEPTIONS.get(raised.code)
         yield _failed(raised.code, raised.message, (span,), count, terms, help)
-    for number, count in sorted(failures.guards.items()):
+
+
+def _of_guards(
+    kernel: Kernel, terms: UserTerms, failures: GuardFailures, unexplained: dict[str, int]
+) -> Iterator[Rejection]:
+    """Case 2 of `failed_guard_rejections`; `unexplained` as in `_of_exceptions`."""
+    for number, failed in sorted(failures.guards.items()):
         guard = kernel.guards[number]
         if isinstance(guard, Guard):
             code, span = guard.code, guard.span
         else:
             code, span = "GUARD_ALIAS", None
-        if (count := min(count, unexplained.get(code, 0))) > 0:
-            unexplained[code] -= count
-            message = _guard_sentence(guard, terms, failed=True)
-            is_cautious = code in failures.never_raised and code in _CAUTIOUS
-            if is_cautious and isinstance(guard, Guard):
+        count = min(failed, unexplained.get(code, 0))
+        if count <= 0:
+            continue
+        unexplained[code] -= count
+        message = _guard_sentence(guard, terms, failed=True)
+        help = _HELP_FOR_GUARDS.get(code)
+        if code in failures.never_raised and code in _CAUTIOUS:
+            help = _HELP_FOR_CAUTIOUS.get(code)
+            if isinstance(guard, Guard):
                 message = _CAUTIOUS[code].format(_guarded(guard, terms))
-            help = (_HELP_FOR_CAUTIOUS if is_cautious else _HELP_FOR_GUARDS).get(code)
-            if isinstance(guard, Guard) and _is_of_length(guard):
-                help = _HELP_FOR_EMPTY_ARRAYS
-            yield _failed(code, message, (span,), count, terms, help)
-    for code, found in failures.mismatches.items():
-        if (count := unexplained.get(code, 0)) > 0:
-            unexplained[code] = 0
-            place = terms.parameters.get(found.argument)
-            yield _failed(code, found.message, (place,), count, terms, found.help)
+        if isinstance(guard, Guard) and _is_of_length(guard):
+            help = _HELP_FOR_EMPTY_ARRAYS
+        yield _failed(code, message, (span,), count, terms, help)
+
+
+def _of_checks(
+    kernel: Kernel, terms: UserTerms, failures: GuardFailures, unexplained: Mapping[str, int],
+    sources: Iterable[StatusSource],
+) -> Iterator[Rejection]:
+    """Case 4 of `failed_guard_rejections`, for the calls that are still `unexplained`."""
+    checks = [n for n in walk(kernel) if isinstance(n, Check) and n.code == "replay"]
     for code, count in unexplained.items():
-        checks = (n for n in walk(kernel) if isinstance(n, Check) and n.code == "replay")
-        causes = ((c, c.cause if c.cause in CHECK_CAUSES else _UNKNOWN_CAUSE) for c in checks)
-        spans = [c.span for c, cause in causes if cause == code]
+        if count <= 0 or family_of(code) != "GUARD":
+            continue
+        spans = [
+            c.span for c in checks
+            if code == (c.cause if c.cause in CHECK_CAUSES else _UNKNOWN_CAUSE)
+        ]
         if code in _OF_FLOATS:
             spans = [_line_span(s.line, terms) for s in sources if s.helper is None]
-        if count > 0 and family_of(code) == "GUARD":
-            message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
-            help = None
-            if code in failures.never_raised and code == _UNKNOWN_CAUSE:
-                message = _NOTHING_RAISED_HERE if spans else _NOTHING_RAISED
-                help = _HELP_FOR_CAUTIOUS[code]
-            if code == "GUARD_FLOAT_STATUS" and kernel.strict and not spans:
-                message, help = _ABS_OVERFLOWED, _HELP_FOR_ABS
-            yield _failed(code, message, spans, count, terms, help)
+        message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
+        help = None
+        if code in failures.never_raised and code == _UNKNOWN_CAUSE:
+            message = _NOTHING_RAISED_HERE if spans else _NOTHING_RAISED
+            help = _HELP_FOR_CAUTIOUS[code]
+        if code == "GUARD_FLOAT_STATUS" and kernel.strict and not spans:
+            message, help = _ABS_OVERFLOWED, _HELP_FOR_ABS
+        yield _failed(code, message, spans, count, terms, help)
 
 
 def _first_line(span: Span, terms: UserTerms) -> Span:

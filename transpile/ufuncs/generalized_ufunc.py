@@ -157,30 +157,27 @@ class GeneralizedUfunc:
         given = out if isinstance(out, tuple) else (out,) * (out is not None)
         if given and len(given) != self.nout:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+        targets = given or (None,) * self.nout
+        output_places = (*places[self.nin :], *[()] * self.nout)[: self.nout]
         before: list[Any] = [None] * self.nout
         if self._stores:  # to all of its elements or not
-            for k, target in enumerate(given):
-                at = places[self.nin + k] if len(places) > self.nin + k else ()
+            for k, (target, at) in enumerate(zip(targets, output_places, strict=True)):
                 if target is not None:
                     before[k] = _moved_last(target, at)
                     kept = target.ndim - len(self._signature.outputs[k])
                     loop = np.broadcast_shapes(loop, before[k].shape[:kept])
-        results = self._results(arrays, sizes, loop, before)
         found = []
-        for k, result in enumerate(results):
-            core = self._signature.outputs[k]
+        for k, result in enumerate(self._results(arrays, sizes, loop, before)):
             if keepdims:
                 kept = len(self._signature.inputs[0])
-                result = result.reshape(result.shape + (1,) * kept)
-                result = _moved_back(result, places[0])
-            elif len(places) > self.nin or axes is not None:
-                at = places[self.nin + k] if len(places) > self.nin + k else ()
-                result = _moved_back(result, at) if core and at else result
-            target = given[k] if given else None
-            if target is not None:
+                result = _moved_back(result.reshape(result.shape + (1,) * kept), places[0])
+            elif self._signature.outputs[k] and output_places[k]:
+                result = _moved_back(result, output_places[k])
+            if (target := targets[k]) is not None:
                 np.copyto(target, result, casting="same_kind")
-                result = target
-            found.append(result if result.ndim or target is not None else result[()])
+                found.append(target)
+            else:
+                found.append(result if result.ndim else result[()])
         return found[0] if self.nout == 1 else tuple(found)
 
     def _places(

@@ -98,6 +98,24 @@ def infer_fact(facts: Facts, e: ast.expr) -> Fact:
             return join_facts(facts.of(body), facts.of(orelse))
         case ast.Subscript() | ast.Attribute() if facts.objects and facts.is_object_member(e):
             return facts.fact_of_outer_name(e)._replace(owner=None)
+        case ast.Subscript():
+            return _inferred_item_fact(facts, e) or _subscript_fact(facts, e)
+        case ast.Attribute():
+            return _attribute_fact(facts, e)
+        case ast.List(elts=elts) | ast.Tuple(elts=[_, *_] as elts):
+            return display_fact(facts, e, elts)
+        case ast.ListComp():
+            return _comprehension_fact(facts, e)
+        case ast.Call():
+            return _call_fact(facts, e)
+    return facts.outer_fact(e)
+
+
+def _inferred_item_fact(facts: Facts, e: ast.Subscript) -> Fact | None:
+    """The fact about an item of a list or tuple whose items were inferred for the whole function;
+    None for other subscripts.
+    """
+    match e:
         case ast.Subscript(value=ast.Name(id=name), slice=index) if (
             name in facts.number_lists and not isinstance(index, ast.Slice)
         ):
@@ -110,17 +128,7 @@ def infer_fact(facts: Facts, e: ast.expr) -> Fact:
             item := item_of_tuple(facts, base, index)
         ):
             return facts.of(item)
-        case ast.Subscript():
-            return _subscript_fact(facts, e)
-        case ast.Attribute():
-            return _attribute_fact(facts, e)
-        case ast.List(elts=elts) | ast.Tuple(elts=[_, *_] as elts):
-            return display_fact(facts, e, elts)
-        case ast.ListComp():
-            return _comprehension_fact(facts, e)
-        case ast.Call():
-            return _call_fact(facts, e)
-    return facts.outer_fact(e)
+    return None
 
 
 def operator_fact(facts: Facts, op: ast.operator, left: Fact, right: Fact) -> Fact:
@@ -209,20 +217,7 @@ def _subscript_fact(facts: Facts, e: ast.Subscript) -> Fact:
     if base.list_depth and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
         return Fact(1, list_depth=base.list_depth - 1)
     if base.types:
-        getitem = OPERATORS["Subscript"]
-        fact = probe_fact(getitem, [base.types, samples_of(facts, e.slice, index=True)])
-        if fact and fact.rank and (arrays := _index_arrays(facts, e.slice)):
-            first = e.slice.elts[0] if isinstance(e.slice, ast.Tuple) else e.slice
-            # NumPy may copy the axes in another order than the probe shows
-            same_order = fact.rank < 3 or (base.order == "C" and first in arrays)
-            same_order = same_order and all(a.order != UNKNOWN_ORDER for a in arrays.values())
-            memory_order = None if same_order else UNKNOWN_ORDER
-            return fact._replace(owner=NEW_ARRAY, memory_order=memory_order)
-        if fact and fact.rank:
-            return fact._replace(
-                shape=_view_shape(facts, e), owner=base.owner, memory_order=base.order
-            )
-        return fact or UNKNOWN
+        return _array_item_fact(facts, e, base)
     rank = base.rank
     for index in subscript_items(e):
         if isinstance(index, ast.Slice):
@@ -231,6 +226,23 @@ def _subscript_fact(facts: Facts, e: ast.Subscript) -> Fact:
             return UNKNOWN
         rank -= 1
     return Fact(rank) if rank >= 0 else UNKNOWN
+
+
+def _array_item_fact(facts: Facts, e: ast.Subscript, base: Fact) -> Fact:
+    """The fact about the subscript `e` of an array or list of known type, whose fact is `base`."""
+    indices = samples_of(facts, e.slice, index=True)
+    fact = probe_fact(OPERATORS["Subscript"], [base.types, indices])
+    if fact is None or not fact.rank:
+        return fact or UNKNOWN
+    arrays = _index_arrays(facts, e.slice)
+    if not arrays:
+        shape = _view_shape(facts, e)
+        return fact._replace(shape=shape, owner=base.owner, memory_order=base.order)
+    first = e.slice.elts[0] if isinstance(e.slice, ast.Tuple) else e.slice
+    # NumPy may copy the axes in another order than the probe shows
+    same_order = fact.rank < 3 or (base.order == "C" and first in arrays)
+    same_order = same_order and all(a.order != UNKNOWN_ORDER for a in arrays.values())
+    return fact._replace(owner=NEW_ARRAY, memory_order=None if same_order else UNKNOWN_ORDER)
 
 
 def _list_item_fact(facts: Facts, ty: ListType, index: ast.expr) -> Fact:

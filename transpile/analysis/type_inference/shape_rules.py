@@ -141,29 +141,11 @@ def _joined_type(
     The dtype is that of NumPy's promotion, in which Python's numbers are weak: ``np.r_[0, x]`` has
     the dtype of x.
     """
-    items, ranks = subscript_items(e), set[int]()
-    samples: list[Any] = []
-    for item in items:
-        if isinstance(item, ast.Slice):
-            bounds = [b for b in (item.lower, item.upper, item.step) if b is not None]
-            if item.upper is None or not all(of(b).is_int for b in bounds):
-                return None
-            samples.append(np.empty(0, np.int64))
-            ranks.add(1)
-            continue
-        types = [*of(item).types]
-        if len(types) != 1 or ELEMENTS[types[0].dtype].kind not in "biuf":
-            return None
-        (ty,) = types
-        scalar = ELEMENTS[ty.dtype].numpy.type(0)
-        if isinstance(ty, ArrayType):
-            if ty.rank > 1 and ty.unit != ty.rank - 1:
-                return None
-            samples.append(np.empty(0, scalar.dtype))
-            ranks.add(ty.rank)
-        else:
-            samples.append(scalar.item() if is_weak(ty) else scalar)
-            ranks.add(1 if not as_columns else 0)
+    items = subscript_items(e)
+    joined = [_joined_item(item, as_columns, of) for item in items]
+    samples, ranks = [i[0] for i in joined if i], {i[1] for i in joined if i}
+    if len(samples) < len(items):
+        return None
     if as_columns and (len(items) < 2 or not ranks <= {1, 2}):
         return None
     if not as_columns and (len(ranks) != 1 or 0 in ranks):
@@ -171,6 +153,29 @@ def _joined_type(
     rank = 2 if as_columns else max(ranks)
     dtype = dtype_name(np.result_type(*samples))
     return None if dtype is None else ArrayType(dtype, rank, rank - 1)
+
+
+def _joined_item(
+    item: ast.expr, as_columns: bool, of: Callable[[ast.expr], Fact]
+) -> tuple[Any, int] | None:
+    """A sample of the dtype of `item` of ``np.r_[…]`` or ``np.c_[…]``, and its rank: of a number 1,
+    but 0 with `as_columns`. None for an item that is neither numbers nor a range of ints.
+    """
+    if isinstance(item, ast.Slice):
+        bounds = [b for b in (item.lower, item.upper, item.step) if b is not None]
+        if item.upper is None or not all(of(b).is_int for b in bounds):
+            return None
+        return np.empty(0, np.int64), 1
+    types = [*of(item).types]
+    if len(types) != 1 or ELEMENTS[types[0].dtype].kind not in "biuf":
+        return None
+    (ty,) = types
+    scalar = ELEMENTS[ty.dtype].numpy.type(0)
+    if not isinstance(ty, ArrayType):
+        return scalar.item() if is_weak(ty) else scalar, 0 if as_columns else 1
+    if ty.rank > 1 and ty.unit != ty.rank - 1:
+        return None
+    return np.empty(0, scalar.dtype), ty.rank
 
 
 def _grid_type(

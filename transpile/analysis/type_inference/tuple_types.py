@@ -253,29 +253,16 @@ def tuple_lists(tree: ast.FunctionDef, nodes: Iterable[ast.AST]) -> dict[str, in
     if not any(isinstance(n, (ast.List, ast.ListComp)) for n in nodes):
         return {}
     nodes = [*walk_nodes(tree)]  # breadth first, which is the order of the result
-    values: dict[str, list[ast.expr]] = {}  # of a name
-    items: dict[str, list[ast.expr]] = {}  # of a list
+    values, items, stores = _bound_values_and_items(nodes)
     excluded = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
-    stored = set()
     for n in nodes:
-        for to, value in binding_pairs(n):
-            match to:
-                case ast.Name(id=name):
-                    values.setdefault(name, []).append(value)
-                case ast.Subscript(value=ast.Name(id=name), slice=index) if (
-                    not isinstance(index, ast.Slice)
-                ):
-                    items.setdefault(name, []).append(value)
-                    stored.add(to)
-        for name, added in appended_by(n):
-            items.setdefault(name, []).extend(added)
         match n:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
                 attr not in ("append", "clear", "pop")
             ):
                 excluded.add(name)
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) if (
-                n not in stored
+                n not in stores
             ):
                 excluded.add(name)
     names = (n for n in nodes if isinstance(n, ast.Name))
@@ -295,6 +282,30 @@ def tuple_lists(tree: ast.FunctionDef, nodes: Iterable[ast.AST]) -> dict[str, in
             candidates[name] = [*(e for elts in shown for e in elts), *items.get(name, ())]
     widths = _common_widths(candidates, lists)
     return {name: widths[name] for name in lists if 0 < widths.get(name, 0) <= MAX_TUPLE_ITEMS}
+
+
+def _bound_values_and_items(
+    nodes: Iterable[ast.AST],
+) -> tuple[dict[str, list[ast.expr]], dict[str, list[ast.expr]], set[ast.expr]]:
+    """For each name the values that `nodes` bind it to; for each list the items that are appended
+    or stored one at a time; and the targets of these stores.
+    """
+    values: dict[str, list[ast.expr]] = {}
+    items: dict[str, list[ast.expr]] = {}
+    stores = set[ast.expr]()
+    for n in nodes:
+        for to, value in binding_pairs(n):
+            match to:
+                case ast.Name(id=name):
+                    values.setdefault(name, []).append(value)
+                case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+                    not isinstance(index, ast.Slice)
+                ):
+                    items.setdefault(name, []).append(value)
+                    stores.add(to)
+        for name, added in appended_by(n):
+            items.setdefault(name, []).extend(added)
+    return values, items, stores
 
 
 def _common_widths(

@@ -25,6 +25,11 @@ _CHOICES = (
 )
 """Functions that choose several elements of one iterable."""
 
+_FIRST_INDEX: dict[object, str] = {
+    itertools.combinations: "I + 1", itertools.combinations_with_replacement: "I",
+}
+"""Where the index of a loop of the nest starts, if not at 0: I is that of the loop around it."""
+
 _MOST_INDICES = 4
 """The maximal number of loops of the nest that a loop over a product or combinations becomes."""
 
@@ -60,6 +65,8 @@ def product_loops(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             function = cx.resolve(func)
         case _:
             return None
+    if function is not itertools.product and not any(function is f for f in _CHOICES):
+        return None
     if any(breaks_of_loop(node.body)) or may_change_elements(node, cx):
         return None
     if not cx.is_builtin("range"):
@@ -67,11 +74,9 @@ def product_loops(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if function is itertools.product:
         times = _constant_argument([], keywords, "repeat", 1)
         streams = [_stream(a, node, cx) for a in args] * (times or 0)
-    elif any(function is f for f in _CHOICES):
+    else:
         times = _constant_argument(args[1:], keywords, "r", None)
         streams = [_stream(args[0], node, cx)] * (times or 0)
-    else:
-        return None
     known = [s for s in streams if s is not None]
     if not known or len(known) < len(streams) or len(known) > _MOST_INDICES:
         return None
@@ -82,15 +87,13 @@ def product_loops(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     body = [line for t, e in targets for line in cx.code("TARGET = E", TARGET=t, E=e)] + node.body
     for k in reversed(range(len(known))):
-        header = cx.expr("range(N)", N=known[k].length)
-        if k and function is itertools.combinations:
-            header = cx.expr("range(I + 1, N)", I=indices[k - 1], N=known[k].length)
-        elif k and function is itertools.combinations_with_replacement:
-            header = cx.expr("range(I, N)", I=indices[k - 1], N=known[k].length)
-        elif k and function is itertools.permutations:
+        if k and function is itertools.permutations:
             differs = [cx.expr("I != J", I=i, J=indices[k]) for i in indices[:k]]
             test = differs[0] if k == 1 else ast.BoolOp(ast.And(), differs)
             body = cx.code("if TEST: BODY", TEST=test, BODY=body)
+        start = _FIRST_INDEX.get(function, "0") if k else "0"
+        text = "range(N)" if start == "0" else f"range({start}, N)"
+        header = cx.expr(text, N=known[k].length, I=indices[k - 1])
         body = cx.code("for I in RANGE: BODY", I=indices[k], RANGE=header, BODY=body)
     checks = [c for s in known for c in s.checks]
     setup = {id(line): line for s in known for line in s.setup}

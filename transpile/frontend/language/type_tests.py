@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import operator
 from abc import ABCMeta
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -279,36 +279,44 @@ def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
             func=ast.Name(id="len"), args=[ast.Attribute(attr="shape" | "strides", value=of)]
         ) if (fact := cx.fact(of)).types and fact.rank:
             return ExactSample(fact.rank, int)
-        case ast.Call(func=func, args=[of], keywords=[]) if (
-            (fact := cx.fact(of)).types and fact.rank is not None
-            and (cx.resolve(func) is np.ndim or cx.resolve(func) is np.isscalar)
-        ):
-            result: object = not fact.rank if cx.resolve(func) is np.isscalar else fact.rank
-            return ExactSample(result, type(result))
         case ast.Attribute(attr="dtype", value=of) if types := cx.fact(of).types:
             strong = {None if isinstance(t, ScalarType) and t.weak else t.dtype for t in types}
             name = strong.pop()
             return None if name is None or strong else ExactSample(ELEMENTS[name].numpy, np.dtype)
-        case ast.Call(func=func, args=[of], keywords=[]) if cx.resolve(func) is type:
-            classes = _classes(of, cx)
-            return ExactSample(classes.pop(), type) if len(classes) == 1 else None
         case ast.Attribute(attr="type" | "kind" | "itemsize" | "name" | "char" as attr, value=of):
             dtype = static_value(of, cx)
             if dtype is not None and isinstance(dtype.value, np.dtype):
                 return ExactSample(value := getattr(dtype.value, attr), type(value))
-        case ast.Call(func=func, args=[of], keywords=[]) if cx.resolve(func) is np.dtype:
-            named = of.value if isinstance(of, ast.Constant) else _static_or_outer(of, cx)
+        case ast.Call(func=func, args=args, keywords=[]):
+            if (result := _static_call(cx.resolve(func), args, cx)) is not None:
+                return result
+    constant = cx.fact(e).constant
+    return ExactSample(constant.value, constant.kind) if constant else None
+
+
+def _static_call(function: object, args: Sequence[ast.expr], cx: Context) -> ExactSample | None:
+    """The value of a call of `function`, as `static_value`: of ``type``, ``np.ndim``,
+    ``np.isscalar``, ``np.dtype`` or ``np.issubdtype``; None for others.
+    """
+    match args:
+        case [of] if function is np.ndim or function is np.isscalar:
+            fact = cx.fact(of)
+            if fact.types and fact.rank is not None:
+                result: object = not fact.rank if function is np.isscalar else fact.rank
+                return ExactSample(result, type(result))
+        case [of] if function is type:
+            classes = _classes(of, cx)
+            return ExactSample(classes.pop(), type) if len(classes) == 1 else None
+        case [of] if function is np.dtype:
+            named = of.value if isinstance(of, ast.Constant) else _known_value(of, cx)
             is_name = isinstance(named, (str, type, np.dtype))
             made = _DTYPES.get(named) if is_name else None
             return None if made is None else ExactSample(made, np.dtype)
-        case ast.Call(func=func, args=[of, kind], keywords=[]) if (
-            cx.resolve(func) is np.issubdtype
-        ):
-            sides = _static_or_outer(of, cx), _static_or_outer(kind, cx)
+        case [of, kind] if function is np.issubdtype:
+            sides = _known_value(of, cx), _known_value(kind, cx)
             if all(isinstance(side, (type, np.dtype)) for side in sides):
-                return ExactSample(np.issubdtype(*sides), bool)  # type: ignore[arg-type]  # they are
-    constant = cx.fact(e).constant
-    return ExactSample(constant.value, constant.kind) if constant else None
+                return ExactSample(np.issubdtype(*sides), bool)
+    return None
 
 
 def _static_collection(e: ast.expr, cx: Context) -> ExactSample | None:
@@ -326,12 +334,6 @@ def _static_collection(e: ast.expr, cx: Context) -> ExactSample | None:
         return ExactSample(frozenset(items.value), frozenset)
     except failures(TypeError):
         return None  # an item has no hash
-
-
-def _static_or_outer(e: ast.expr, cx: Context) -> object | None:
-    """The static value of `e`, or the global object that it names; None if it is neither."""
-    static = static_value(e, cx)
-    return static.value if static else cx.resolve(e)
 
 
 def _classes(e: ast.expr, cx: Context) -> set[type]:

@@ -169,30 +169,8 @@ class ExceptionRisks:
                 yield from self._operator_risks(left, op, right)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
                 yield from self._of(operand)
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if not isinstance(
-                op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)
-            ):
-                yield from self._of(left)
-                yield from self._of(right)
-                self._require_number(left)
-                self._require_number(right)
-            case ast.Compare(left=left, ops=[op, *ops], comparators=[middle, *others]) if ops:
-                first = copy_location(ast.Compare(left, [op], [middle]), e)
-                yield from self._of(first)
-                others_hold = copy_location(ast.Compare(middle, ops, others), e)
-                yield from self._risks_where("A", first, others_hold)
-            case ast.BoolOp(op=op, values=[left, *others]):
-                second = others[0] if len(others) == 1 else ast.BoolOp(op, others)
-                yield from self._of(left)
-                self._require_number(left)
-                condition = "A" if isinstance(op, ast.And) else "not A"
-                yield from self._risks_where(condition, left, copy_location(second, e))
-                self._require_number(second)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                yield from self._of(test)
-                self._require_number(test)
-                yield from self._risks_where("A", test, body)
-                yield from self._risks_where("not A", test, orelse)
+            case ast.Compare() | ast.BoolOp() | ast.IfExp():
+                yield from self._conditional_risks(e)
             case ast.Tuple(elts=elts):
                 for x in elts:
                     yield from self._of(x)
@@ -213,6 +191,36 @@ class ExceptionRisks:
                 raise Unsupported
         if isinstance(e, (ast.BinOp, ast.UnaryOp)):
             self._require_number(e)
+
+    def _conditional_risks(self, e: ast.Compare | ast.BoolOp | ast.IfExp) -> Iterator[Risk]:
+        """The risks of a comparison, ``and``, ``or`` or conditional expression: its first operand
+        is always evaluated, the others where those before do not decide.
+        """
+        match e:
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                if isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)):
+                    raise Unsupported
+                yield from self._of(left)
+                yield from self._of(right)
+                self._require_number(left)
+                self._require_number(right)
+            case ast.Compare(left=left, ops=[op, *ops], comparators=[middle, *others]):
+                first = copy_location(ast.Compare(left, [op], [middle]), e)
+                yield from self._of(first)
+                others_hold = copy_location(ast.Compare(middle, ops, others), e)
+                yield from self._risks_where("A", first, others_hold)
+            case ast.BoolOp(op=op, values=[left, *others]):
+                second = others[0] if len(others) == 1 else ast.BoolOp(op, others)
+                yield from self._of(left)
+                self._require_number(left)
+                condition = "A" if isinstance(op, ast.And) else "not A"
+                yield from self._risks_where(condition, left, copy_location(second, e))
+                self._require_number(second)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                yield from self._of(test)
+                self._require_number(test)
+                yield from self._risks_where("A", test, body)
+                yield from self._risks_where("not A", test, orelse)
 
     def _risks_where(self, condition: str, a: ast.expr, e: ast.expr) -> Iterator[Risk]:
         """The risks of `e`, evaluated only where the `condition` on the value of `a` holds."""

@@ -111,17 +111,10 @@ def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
         case Call("cast", (p,)) if DTYPES[p.dtype].kind in "biu" and e.dtype == "i64" != p.dtype:
             return _bound(b, p, up) if p.dtype != "u64" else None
         case Call("max" | "min" | "select" as op, (*_, p, q)):
-            bounds = [s for s in (_bound(b, p, up), _bound(b, q, up)) if s is not None]
-            if len(bounds) == 2:
-                extremum = "max" if up else "min"
-                return Call(extremum if op == "select" else op, tuple(bounds), "i64")
-            # One operand bounds a `min` from above, and a `max` from below.
-            return bounds[0] if bounds and (op == "min") == up and op != "select" else None
+            return _bound_of_one(op, _bound(b, p, up), _bound(b, q, up), up)
         case Call("floordiv", (p, Const(value))) if value > 0:
             dividend = _bound(b, p, up)
-            if dividend is None:
-                return None
-            return Call("floordiv", (dividend, index_const(int(value))), "i64")
+            return dividend and Call("floordiv", (dividend, index_const(int(value))), "i64")
     linear = loop_extremum(b, linear_form(b, e), up)
     if e in linear.terms:
         return None
@@ -132,3 +125,13 @@ def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
             return None
         total = total + LinearForm.of(atom_bound) * coefficient
     return total.expr()
+
+
+def _bound_of_one(op: str, p: Expr | None, q: Expr | None, up: bool) -> Expr | None:
+    """The bound of a ``max``, ``min`` or ``select`` (`op`) of two values with the bounds `p` and
+    `q`. One operand alone bounds a ``min`` from above, and a ``max`` from below.
+    """
+    if p is not None and q is not None:
+        extremum = "max" if up else "min"
+        return Call(extremum if op == "select" else op, (p, q), "i64")
+    return (p or q) if op == ("min" if up else "max") else None

@@ -43,7 +43,7 @@ from ...host_nodes import (
 )
 from ...types.typed_values import Num
 from ..state.ir_builder import IRBuilder
-from ..state.symbol_values import ArrayRef, RecordArrayRef
+from ..state.symbol_values import ArrayRef, RecordArrayRef, Value
 
 __all__ = [
     "host_expression", "host_product", "host_sum", "inline_locals", "known_before_kernel",
@@ -194,21 +194,30 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> Ho
             return refuse("LOWER_UNSUPPORTED", message, node)
         if value is None or (name in arguments and _is_unchanged_argument(name, value)):
             return None
-        is_view = isinstance(value, ArrayRef) and bool(value.base_index)
-        if isinstance(value, ArrayRef) and not is_view and value.name not in b.buffers.fresh:
-            return HostName(value.name)
-        if isinstance(value, Num):
-            entry_expr = known_before_kernel(value.ir, b) if value.python_int else None
-            if entry_expr is not None:
-                return host_expression(entry_expr)
-            if isinstance(value.ir, Const):
-                return HostConst(value.ir.value)
-        return refuse("LOWER_UNSUPPORTED", f"`{name}` is not known before the loops", node)
+        bound = _value_before_kernel(value, b)
+        if bound is None:
+            refuse("LOWER_UNSUPPORTED", f"`{name}` is not known before the loops", node)
+        return bound
 
     try:
         return from_ast(node, replace_leaf)
     except NoHostExpression:
         return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not compiled", node)
+
+
+def _value_before_kernel(value: Value, b: IRBuilder) -> HostExpr | None:
+    """The host expression of an array from outside, or of a number that is known before the kernel;
+    None for other values.
+    """
+    match value:
+        case ArrayRef(name=name) if not value.base_index and name not in b.buffers.fresh:
+            return HostName(name)
+        case Num():
+            entry_expr = known_before_kernel(value.ir, b) if value.python_int else None
+            if entry_expr is not None:
+                return host_expression(entry_expr)
+            return HostConst(value.ir.value) if isinstance(value.ir, Const) else None
+    return None
 
 
 def _layout_operands(n: ast.AST) -> list[ast.expr]:

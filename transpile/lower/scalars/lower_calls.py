@@ -488,12 +488,7 @@ def _lower_ufunc(
         return Num(value, strong="bool")
     ty = scalar_result_type(function, tuple(args), node)
     if op.result == "m":
-        x = args[0].ir
-        if x.dtype in op.excluded:
-            kind = DTYPES[x.dtype].numpy.name
-            refuse("LOWER_TYPE", f"`{source_text(node)}` is of {kind}", node)
-        x = x if op.accepts(x.dtype) else cast(x, "f64")
-        return with_result_type(Call(op.name, (x,), "bool"), ty, *args)
+        return with_result_type(_lower_test(args[0].ir, op, node), ty, *args)
     if not op.accepts(ty.dtype):
         if op.name in ("floor", "ceil", "trunc", "rint"):
             return with_result_type(cast(args[0].ir, ty.dtype), ty, *args)
@@ -504,6 +499,14 @@ def _lower_ufunc(
     return with_result_type(
         with_warnings(ctx.b, op.name, operands, value, spelled, node), ty, *args
     )
+
+
+def _lower_test(x: Expr, op: Op, node: ast.Call) -> Expr:
+    """A test such as ``isnan``, whose operation is `op`, of the scalar `x`."""
+    if x.dtype in op.excluded:
+        kind = DTYPES[x.dtype].numpy.name
+        refuse("LOWER_TYPE", f"`{source_text(node)}` is of {kind}", node)
+    return Call(op.name, (x if op.accepts(x.dtype) else cast(x, "f64"),), "bool")
 
 
 def _as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[Num]:

@@ -126,40 +126,47 @@ def pad_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | 
     """``np.pad(a, pad_width, mode)`` of an array in C order: a constant, or elements of `a` by
     `_PAD_MODES`. None for other modes, and for a constant that the dtype cannot represent.
     """
-    fact, mode = cx.fact(bound["a"]).array, bound.get("mode") or ast.Constant("constant")
-    value = bound.get("constant_values") or ast.Constant(0)
-    widths = _pad_widths(bound.get("pad_width"), cx.fact(bound["a"]).rank or 0, cx)
-    kind = mode.value if isinstance(mode, ast.Constant) else ""
-    if fact is None or widths is None or kind not in ("constant", *_PAD_MODES) or (
-            cx.fact(bound["a"]).order != "C"):
-        return None
-    if kind == "constant" and not representable_constant(value, fact.dtype, cx):
-        return None
-    if kind != "constant" and "constant_values" in bound.arguments:
+    fact, kind = cx.fact(bound["a"]), _pad_mode(bound, cx)
+    widths = _pad_widths(bound.get("pad_width"), fact.rank or 0, cx)
+    if fact.array is None or fact.order != "C" or widths is None or kind is None:
         return None
     if source is None:
         return NO_VIEW
-    array = source
     widths = [tuple(scalar_view(w, cx).at(()) for w in pair) for pair in widths]
     is_padded = [any(integer_constant(w, None) != 0 for w in pair) for pair in widths]
-    constant = cx.expr("T(V)", T=dtype_expr(fact.dtype, cx), V=value)
+    value = bound.get("constant_values") or ast.Constant(0)
+    constant = cx.expr("T(V)", T=dtype_expr(fact.array.dtype, cx), V=value)
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
         inner = [subtract_ints(i, low, cx) for i, (low, _) in zip(index, widths, strict=True)]
-        axes = [*zip(inner, array.shape, is_padded, strict=True)]
+        axes = [*zip(inner, source.shape, is_padded, strict=True)]
         if kind in _PAD_MODES:
-            text = _PAD_MODES[str(kind)][0]
-            return array.at([cx.expr(text, I=i, N=n) if padded else i for i, n, padded in axes])
+            text = _PAD_MODES[kind][0]
+            return source.at([cx.expr(text, I=i, N=n) if padded else i for i, n, padded in axes])
         tests = [cx.expr("0 <= I and I < N", I=i, N=n) for i, n, padded in axes if padded]
         if not tests:
-            return array.at(inner)
+            return source.at(inner)
         test = ast.BoolOp(ast.And(), tests) if len(tests) > 1 else tests[0]
-        return cx.expr("E if TEST else V", E=array.at(inner), TEST=test, V=constant)
+        return cx.expr("E if TEST else V", E=source.at(inner), TEST=test, V=constant)
 
     shape = [add_ints(n, add_ints(low, high, cx), cx)
              for n, (low, high) in zip(source.shape, widths, strict=True)]
-    checks = _pad_refusals(str(kind), source.shape, widths, cx)
+    checks = _pad_refusals(kind, source.shape, widths, cx)
     return View(tuple(shape), at, (*source.checks, *checks))
+
+
+def _pad_mode(bound: BoundArguments, cx: Context) -> str | None:
+    """The mode of a call of ``np.pad``. None for modes that `pad_rule` does not know, and for a
+    constant that the dtype of the array cannot represent, or that the mode does not use.
+    """
+    mode, array = bound.get("mode") or ast.Constant("constant"), cx.fact(bound["a"]).array
+    kind = mode.value if isinstance(mode, ast.Constant) else ""
+    if kind == "constant":
+        value = bound.get("constant_values") or ast.Constant(0)
+        fits = array is not None and representable_constant(value, array.dtype, cx)
+        return kind if fits else None
+    is_known = kind in _PAD_MODES and "constant_values" not in bound.arguments
+    return str(kind) if is_known else None
 
 
 def _pad_refusals(

@@ -87,14 +87,7 @@ def _axis(item: ast.expr, cx: Context) -> _Axis | None:
     start, stop = item.lower or ast.Constant(0), item.upper
     match item.step:
         case ast.Constant(value=complex() as points):
-            count = int(abs(points))
-            if not all(_is_number(e, cx) for e in (start, stop)):
-                return None
-            start, stop = (_evaluated(e, cx) for e in (start, stop))
-            width = ast.Constant(float(count - 1))
-            step = cx.expr("(STOP - START) / W", START=start, STOP=stop, W=width)
-            step = ast.Constant(1) if count == 1 else bind_operand(step, cx, "step")
-            return _Axis(ast.Constant(count), start, step, None)
+            return _axis_of_points(start, stop, int(abs(points)), cx)
     stride = integer_constant(item.step, 1)
     if not stride or not all(_is_int64(e, cx) for e in (start, stop)):
         return None
@@ -103,18 +96,30 @@ def _axis(item: ast.expr, cx: Context) -> _Axis | None:
             return None
         start, stop = (cx.expr("int(E)", E=e) for e in (start, stop))
     start, stop = (_evaluated(e, cx) for e in (start, stop))
-    parts = {"A": start, "B": stop, "S": ast.Constant(abs(stride))}
-    if stride < 0:
-        parts["A"], parts["B"] = stop, start
-    first, last = (integer_constant(parts[hole]) for hole in "AB")
-    length: ast.expr
+    low, high = (start, stop) if stride > 0 else (stop, start)
+    return _Axis(_range_length(low, high, abs(stride), cx), start, ast.Constant(stride), stop)
+
+
+def _axis_of_points(start: ast.expr, stop: ast.expr, count: int, cx: Context) -> _Axis | None:
+    """`count` points from `start` to `stop`, both included; None if one of them is no number."""
+    if not all(_is_number(e, cx) for e in (start, stop)):
+        return None
+    start, stop = (_evaluated(e, cx) for e in (start, stop))
+    width = ast.Constant(float(count - 1))
+    step = cx.expr("(STOP - START) / W", START=start, STOP=stop, W=width)
+    step = ast.Constant(1) if count == 1 else bind_operand(step, cx, "step")
+    return _Axis(ast.Constant(count), start, step, None)
+
+
+def _range_length(low: ast.expr, high: ast.expr, step: int, cx: Context) -> ast.expr:
+    """The length of ``range(low, high, step)`` for a positive `step`, if it is not empty."""
+    first, last = integer_constant(low), integer_constant(high)
     if first is not None and last is not None:
-        length = ast.Constant(-((first - last) // abs(stride)))
-    elif first == 0:
-        length = parts["B"] if abs(stride) == 1 else cx.expr("-(-B // S)", **parts)
-    else:
-        length = cx.expr("B - A" if abs(stride) == 1 else "-((A - B) // S)", **parts)
-    return _Axis(length, start, ast.Constant(stride), stop)
+        return ast.Constant(-((first - last) // step))
+    parts = {"A": low, "B": high, "S": ast.Constant(step)}
+    if first == 0:
+        return high if step == 1 else cx.expr("-(-B // S)", **parts)
+    return cx.expr("B - A" if step == 1 else "-((A - B) // S)", **parts)
 
 
 def _is_int64(e: ast.expr, cx: Context) -> bool:

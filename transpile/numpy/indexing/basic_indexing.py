@@ -225,31 +225,8 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     if source is None:
         return None
     items = _with_trailing_slices(items, len(source.shape))
-    axes: list[tuple[ast.expr, _Axis] | None] = []  # of the view: length and map; None: a new axis
-    subscripts: list[ast.expr | int] = []  # of the source: an expression, or an axis of the view
-    checks: list[ast.expr] = []
-    ints: list[ast.expr] = []
-    lengths = iter(source.shape)
-    for item in items:
-        if is_none(item):
-            axes.append(None)
-            continue
-        length = next(lengths)
-        if not isinstance(item, ast.Slice):
-            constant = integer_constant(item, None)
-            if constant is None:
-                ints.append(item)
-            else:
-                checks.append(_index_out_of_bounds(constant, length, cx))
-            subscripts.append(_invariant_subscript(item, cx))
-            continue
-        subscripts.append(len(axes))
-        slice_length, at_index = _slice_axis(item, length, cx)
-        outside = unit_slice_out_of_bounds(item, length, cx)
-        if outside is not None and len(source.shape) > 1:
-            checks.append(outside)
-            slice_length = ast.Constant(1)
-        axes.append((slice_length, at_index))
+    axes, subscripts, checks = _mapped_items(items, source, cx)
+    ints = [i for i in items if _is_computed_int(i)]
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return source.at(
@@ -265,6 +242,44 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     several_axes = sum(isinstance(s, int) for s in subscripts) > 1
     order = UNKNOWN_ORDER if None in axes and source.order != "C" else source.order
     return View(shape, at, (*source.checks, *checks), order if several_axes else "C")
+
+
+def _is_computed_int(item: ast.expr) -> bool:
+    """Whether `item` of a simple subscript is an int that is no constant."""
+    is_axis = isinstance(item, ast.Slice) or is_none(item)
+    return not is_axis and integer_constant(item, None) is None
+
+
+def _mapped_items(
+    items: Sequence[ast.expr], source: View, cx: Context
+) -> tuple[list[tuple[ast.expr, _Axis] | None], list[ast.expr | int], list[ast.expr]]:
+    """How the simple `items` of a subscript of `source` map the axes. For each axis of the view its
+    length and map, None for a new axis; for each axis of `source` its subscript, an expression or
+    an axis of the view; and the conditions under which NumPy raises.
+    """
+    axes: list[tuple[ast.expr, _Axis] | None] = []
+    subscripts: list[ast.expr | int] = []
+    checks: list[ast.expr] = []
+    lengths = iter(source.shape)
+    for item in items:
+        if is_none(item):
+            axes.append(None)
+            continue
+        length = next(lengths)
+        if not isinstance(item, ast.Slice):
+            constant = integer_constant(item, None)
+            if constant is not None:
+                checks.append(_index_out_of_bounds(constant, length, cx))
+            subscripts.append(_invariant_subscript(item, cx))
+            continue
+        subscripts.append(len(axes))
+        slice_length, at_index = _slice_axis(item, length, cx)
+        outside = unit_slice_out_of_bounds(item, length, cx)
+        if outside is not None and len(source.shape) > 1:
+            checks.append(outside)
+            slice_length = ast.Constant(1)
+        axes.append((slice_length, at_index))
+    return axes, subscripts, checks
 
 
 def _gathered_view(array: ast.expr, items: Sequence[ast.expr], cx: Context) -> View | None:

@@ -217,10 +217,10 @@ def _reduction_loops(
     reduced_lengths = [source.shape[k] for k in reduction.axes]
     checks = [*source.checks]
     from_first = REDUCTIONS[reduction.name].start is None and initial is None
-    mask = view_of(reduction.where, cx) if reduction.where is not None else None
+    mask = None
     if reduction.where is not None:
-        fact = cx.fact(reduction.where).array
-        if not mask or not fact or (fact.dtype, fact.rank) != ("bool", ty.rank) or from_first:
+        mask = _mask_view(reduction.where, ty.rank, cx)
+        if mask is None or from_first:
             return None
         mismatches = length_mismatches(source.shape, mask.shape, cx)
         checks = unique_nodes([*checks, *mismatches, *mask.checks])
@@ -242,6 +242,13 @@ def _reduction_loops(
             checks += unit_length_tests(lengths, cx)
     lines = nests.scalar(name) if isinstance(result, ScalarType) else nests.array(name, result)
     return guarded(checks, original, lines, cx)
+
+
+def _mask_view(where: ast.expr, rank: int, cx: Context) -> View | None:
+    """The view of the argument ``where``; None if it has none, or is no mask of that rank."""
+    ty = cx.fact(where).array
+    is_mask = ty is not None and (ty.dtype, ty.rank) == ("bool", rank)
+    return view_of(where, cx) if is_mask else None
 
 
 class _ReductionNests:

@@ -21,7 +21,7 @@ from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index, unit_length_tests
-from ..array_views import element_at, is_unit_length, view_of
+from ..array_views import View, element_at, is_unit_length, view_of
 from ..function_row import Fold
 from ..function_table import FUNCTIONS, is_array_method
 from ..numpy_errors import note_missing_axis
@@ -170,11 +170,7 @@ def _axis_loops(
 
         return make(_AxisLoop(name, source.shape[axis], scalar, nans, result_dtypes[0], place), cx)
 
-    in_columns = (
-        name in _ARG_REDUCTIONS and axis < len(source.shape) - 1 and source.order == "C"
-        and len(element_dtypes) == 1 and ELEMENTS[element_dtypes[0]].bytes > 1
-    )
-    if in_columns:
+    if _searches_columns(name, axis, source, element_dtypes):
         lines = search_all_columns(
             _ARG_REDUCTIONS[name] or "", source.shape, axis, result, element_dtypes[0],
             lambda at: _element_of_types(source.at(at), element_dtypes, cx), nans, cx,
@@ -192,6 +188,14 @@ def _axis_loops(
         lines.insert(0, allocate_array(result_name, shape, dtype, cx, fortran_order=in_f))
     (original,) = cx.code("OUT = E", OUT=result_name, E=node)
     return guarded(checks, original, lines, cx)
+
+
+def _searches_columns(name: str, axis: int, source: View, element_dtypes: Sequence[str]) -> bool:
+    """Whether the arg-reduction `name` along `axis` runs along rows (`search_all_columns`)."""
+    is_inner_axis = axis == len(source.shape) - 1
+    if name not in _ARG_REDUCTIONS or is_inner_axis or source.order != "C":
+        return False
+    return len(element_dtypes) == 1 and ELEMENTS[element_dtypes[0]].bytes > 1
 
 
 def _element_of_types(e: ast.expr, types: Sequence[str], cx: Context) -> ast.expr:
