@@ -23,6 +23,7 @@ from loopir.ir_traversal import bottom_up
 from loopir.nodes import Call, Kernel, Node
 from loopir.passes import pass_list
 from transpile.cli.command_line import main
+from transpile.frontend.language import assignment_forms
 
 __all__ = ["BUGS", "PlantedBug"]
 
@@ -38,7 +39,7 @@ class PlantedBug(NamedTuple):
 
 def _wrong_macro(patch: pytest.MonkeyPatch) -> None:
     """``a, b = b, a`` becomes ``a = b; b = a``: values are not read before names are bound."""
-    right = transpile.expand.unpacking_assignment
+    right = assignment_forms.unpacking_assignment
 
     def unpacking_assignment(node: ast.AST, cx: Any) -> Any:
         match node:
