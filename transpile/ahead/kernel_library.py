@@ -29,14 +29,7 @@ from ..runtime.kernel_call.float_errors import QUIET_STATE, VerdictCache, errors
 from ..runtime.kernel_call.status_judgement import judge_and_restore
 from ..types.numpy_probes import answers
 from . import built_calls
-from .built_calls import (
-    BuiltCall,
-    BuiltWarning,
-    NameChanged,
-    OwnCode,
-    bound_call,
-    bound_warnings,
-)
+from .built_calls import BuiltCall, BuiltWarning, NameChanged, OwnCode, bound_call, bound_warnings
 
 __all__ = [
     "LIBRARY", "ROWS", "KernelLibrary", "connect", "library_name", "opened", "result_module",

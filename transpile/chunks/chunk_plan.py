@@ -27,13 +27,7 @@ from ..host_nodes import host_source
 from ..options import Options, chosen_target
 from ..pipeline import Compilation, run_stages
 from ..report.user_terms import user_terms
-from ..result_spec import (
-    ObjectResult,
-    ResultSpec,
-    ScalarResult,
-    SelectResult,
-    TupleResult,
-)
+from ..result_spec import ObjectResult, ResultSpec, ScalarResult, SelectResult, TupleResult
 from ..types.value_types import ELEMENTS, ArgType, GeneratorType
 
 __all__ = ["ChunkPlan", "Output", "Sized", "chunk_plan", "not_in_chunks",

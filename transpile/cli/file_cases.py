@@ -27,12 +27,7 @@ from ..frontend.source import read_source
 from ..report.loop_report import Report
 from ..runtime.fuse_decorator import AnyFused, Fused, fuse, recorded_functions
 from ..types.value_types import ArgType
-from .argument_types import (
-    ParameterTypes,
-    given_signature,
-    infer_signature,
-    parse_type_spec,
-)
+from .argument_types import ParameterTypes, given_signature, infer_signature, parse_type_spec
 from .input_files import Cell, UnreadableFile, compiled_cells
 from .static import Modules, Unevaluated, WrongOption, module_location
 

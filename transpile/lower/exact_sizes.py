@@ -29,15 +29,7 @@ from loopir.passes.version_small_calls import (
 )
 from targets.c.vector_math import MATH_FUNCTIONS
 
-from ..call_plan import (
-    Allocated,
-    Argument,
-    Captured,
-    ListItems,
-    ObjectMember,
-    Plan,
-    ResultSlot,
-)
+from ..call_plan import Allocated, Argument, Captured, ListItems, ObjectMember, Plan, ResultSlot
 from ..host_nodes import HostAttribute
 from ..options import Options
 from ..types.value_types import ArgType, ArrayType, ListType, ObjectType, ScalarType

@@ -32,12 +32,7 @@ from ..frontend.source import span_of
 from ..types.phi import common_dtype, make_select, with_joined_type
 from ..types.typed_values import FALSE, TRUE, Num, bool_op, cast
 from ..types.value_types import ArrayType, ScalarType
-from .arrays.alias_states import (
-    MAX_ALIAS_STATES,
-    alias_states,
-    may_be_array,
-    values_by_name,
-)
+from .arrays.alias_states import MAX_ALIAS_STATES, alias_states, may_be_array, values_by_name
 from .arrays.storage_coalescing import arrays_made_since, same_storage
 from .lists.list_builders import appended_counters
 from .loops.loop_carried import growth_from

@@ -60,8 +60,8 @@ from .loops.lower_loops import lower_loop
 from .lower_if import lower_branches, lower_if
 from .lower_names import lower_bare_name, lower_delete
 from .lower_returns import reshaped_at_end
-from .scalars.lower_calls import refuse_library_call, refuse_missing_method
 from .scalars.lower_expressions import lower_test
+from .scalars.refused_calls import refuse_library_call, refuse_missing_method
 from .scalars.tagged_unions import bind_scalar, lower_number, narrowed_unions, operate_on_pair
 from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
@@ -74,14 +74,7 @@ from .state.node_dispatch import (
     refuse_number,
 )
 from .state.outer_names import resolve_object
-from .state.symbol_values import (
-    ListRef,
-    Scalar,
-    Unbound,
-    UnionValue,
-    Value,
-    type_texts,
-)
+from .state.symbol_values import ListRef, Scalar, Unbound, UnionValue, Value, type_texts
 from .state.value_ranges import bind_num
 
 __all__ = ["STATEMENTS", "lower_statements"]

@@ -13,14 +13,7 @@ from loopir.nodes import Span
 
 from ..diagnostics import CODES, Label, Rejection
 from ..frontend.source import is_within, span_of
-from ..types.value_types import (
-    ArgType,
-    ArrayType,
-    Constant,
-    ListType,
-    ObjectType,
-    RecordType,
-)
+from ..types.value_types import ArgType, ArrayType, Constant, ListType, ObjectType, RecordType
 
 __all__ = ["FasterAsPython", "faster_as_python_rejection", "too_short_rejections"]
 

@@ -45,14 +45,7 @@ from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.state.generated_names import counter_name
 from ..types.aggregates import object_kinds
-from ..types.value_types import (
-    ArgType,
-    ArrayType,
-    Constant,
-    ObjectType,
-    Opaque,
-    WrappedFunction,
-)
+from ..types.value_types import ArgType, ArrayType, Constant, ObjectType, Opaque, WrappedFunction
 
 __all__ = [
     "CITATION", "UserTerms", "cited_names", "cited_types", "helpers_of", "source_segment",

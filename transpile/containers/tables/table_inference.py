@@ -8,7 +8,7 @@ uses of these names. A name is accepted if
   name of another scope, and not used in a ``try``;
 - every occurrence is a use that `table_kinds.table_uses` knows, so that the table does not escape;
 - all keys are scalars, or tuples of one length. That they are ints is not tested here but in
-  lowering (`lower_calls._lower_dict_key`), which refuses floats, since 1.0 and 1 are one key;
+  lowering (`lower_calls.lower_dict_key`), which refuses floats, since 1.0 and 1 are one key;
 - values that are lists are private to the table (`list_escapes.ListEscapes.values_are_private`).
 """
 from __future__ import annotations

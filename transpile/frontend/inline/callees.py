@@ -18,11 +18,7 @@ from loopir.lazy_dataclass import record
 from loopir.process.signal_exceptions import failures
 
 from ...analysis.access_paths import access_path_type
-from ...codes.lowering_codes import (
-    HELP_FOR_ARGUMENTS,
-    HELP_WITHOUT_OPTIONS,
-    HELP_WITHOUT_STARS,
-)
+from ...codes.lowering_codes import HELP_FOR_ARGUMENTS, HELP_WITHOUT_OPTIONS, HELP_WITHOUT_STARS
 from ...diagnostics import Refused
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
 from ...types.value_types import ArgType, ObjectType, WrappedFunction

@@ -29,20 +29,9 @@ from ...frontend.source import span_of
 from ...types.typed_values import ComplexPair, Num, bool_op, constant
 from ...types.value_types import PARTS
 from ..lists.item_stores import require_item, require_item_type
-from ..lists.item_types import (
-    INT_OR_FLOAT,
-    decode_item,
-    decode_packed,
-    encode_item,
-    encode_packed,
-)
+from ..lists.item_types import INT_OR_FLOAT, decode_item, decode_packed, encode_item, encode_packed
 from ..scalars.scalar_operands import as_array_item
-from ..scalars.tagged_unions import (
-    bind_scalar,
-    for_each_case,
-    lower_real,
-    require_one_type,
-)
+from ..scalars.tagged_unions import bind_scalar, for_each_case, lower_real, require_one_type
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_array, lower_scalar, lower_value, refuse_number

@@ -21,12 +21,7 @@ from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import NodeTransformer, copy_tree, walk_nodes
-from ...frontend.core_nodes import (
-    ComplexNumber,
-    ComplexParts,
-    copy_location,
-    fix_missing_locations,
-)
+from ...frontend.core_nodes import ComplexNumber, ComplexParts, copy_location, fix_missing_locations
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num, cast, constant
 from ...types.value_types import COMPLEX

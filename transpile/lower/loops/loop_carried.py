@@ -37,14 +37,7 @@ from ..lower_names import lower_name
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
 from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
-from ..state.symbol_values import (
-    LoopCarried,
-    LoopFrame,
-    Unbound,
-    UnionCase,
-    UnionValue,
-    Value,
-)
+from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionCase, UnionValue, Value
 from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [

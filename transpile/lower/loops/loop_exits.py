@@ -44,13 +44,7 @@ from ...frontend.core_nodes import break_index, is_atomic, is_internal
 from ...frontend.source import span_of
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, Num, bool_op, cast
-from ..lower_if import (
-    keep_new_params,
-    lower_branch,
-    merge_arrays,
-    merge_name,
-    note_growth,
-)
+from ..lower_if import keep_new_params, lower_branch, merge_arrays, merge_name, note_growth
 from ..scalars.lower_expressions import lower_test
 from ..state.generated_names import CONTINUE_FLAG
 from ..state.lowering_state import Lowering

@@ -51,12 +51,7 @@ from ..state.path_conditions import used_only_where
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
 from .callable_ops import refuse_library_behind
 from .dual_semantics import in_both_semantics
-from .scalar_arithmetic import (
-    BINARY,
-    bitwise_invert,
-    require_exact_as_float,
-    unary_plus,
-)
+from .scalar_arithmetic import BINARY, bitwise_invert, require_exact_as_float, unary_plus
 from .scalar_operands import (
     as_numpy_if_loops_ran,
     refuse_either,

@@ -24,14 +24,7 @@ from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
 from ...types.int_limits import EXACT_F64
-from ...types.typed_values import (
-    ComplexPair,
-    Num,
-    bool_op,
-    cast,
-    constant,
-    probe_result,
-)
+from ...types.typed_values import ComplexPair, Num, bool_op, cast, constant, probe_result
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import WarningName, note_silent, with_warnings
 from ..state.guards_and_checks import require

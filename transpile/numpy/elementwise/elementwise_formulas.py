@@ -263,7 +263,7 @@ def round_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula
 def clip_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
     """``np.clip(a, low, high)``; with one bound, maximum or minimum. None without a bound.
 
-    NumPy clips floats to scalar bounds by comparisons (as `_lower_clip` of lowering does), which
+    NumPy clips floats to scalar bounds by comparisons (as `lower_clip` of lowering does), which
     keep a zero where the bound is the zero of the other sign; to bounds of which one is an array,
     by maximum and minimum, which put the bound in its place.
     """

@@ -57,12 +57,7 @@ from ...call_plan import (
 from ...host_nodes import host_names, host_operand, host_source
 from ...types.typeof import global_type, type_of
 from ...types.value_types import ArrayType, ScalarType, scalar_class
-from .float_errors import (
-    QUIET_STATE,
-    errors_observable,
-    errors_or_underflow_observable,
-    errstate,
-)
+from .float_errors import QUIET_STATE, errors_observable, errors_or_underflow_observable, errstate
 from .list_capacity import grow_capacity, new_capacity
 from .result_source import result_source
 from .snapshot import (

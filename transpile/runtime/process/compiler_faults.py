@@ -18,14 +18,7 @@ from typing import Any, TypeVar
 from loopir.process.signal_exceptions import is_from_signal_handler, signal_exception
 from targets.build.build_errors import BuildError
 
-from ...errors import (
-    FuseError,
-    FuseWarning,
-    calling_frames,
-    fallback_is_error,
-    is_checked,
-    warn,
-)
+from ...errors import FuseError, FuseWarning, calling_frames, fallback_is_error, is_checked, warn
 from ...knobs import SettingError
 from .background_compilation import CompilationPending
 from .fork_lock import ForkSafeLock, is_without_compiler
