@@ -329,8 +329,7 @@ def _renamed_collection(
     tree, names = source.tree, cited_names(rejection.message)
     if (at := rejection.helper) is not None:  # it may have the caller's name for its result
         own = (h.tree for h in helpers if h.path == at.path)
-        around = (t for t in own if t.lineno <= at.line <= (t.end_lineno or 0))
-        tree = next(around, tree)
+        tree = next((t for t in own if t.lineno <= at.line <= (t.end_lineno or 0)), tree)
         lines = (n for n in walk_nodes(tree) if isinstance(n, ast.Assign) and n.lineno == at.line)
         names |= {to.id for n in lines for to, _ in name_bindings(n)}
     nodes = [*walk_nodes(tree)]

@@ -137,12 +137,12 @@ def _range_test(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
 def range_item(node: ast.AST, cx: Context) -> ast.expr | None:
     """An item of a range is computed; for an index that it has not the same IndexError is raised.
 
-        v = range(2, n, 3)[k]
+        v = range(2, n, 3)[i]
     →
         _count = len(range(2, n, 3))
-        if k < -_count or k >= _count:
+        if i < -_count or i >= _count:
             raise IndexError('range object index out of range')
-        v = 2 + (k if k >= 0 else k + _count) * 3
+        v = 2 + (i if i >= 0 else i + _count) * 3
     """
     match node:
         case ast.Subscript(value=ast.Call() as made, slice=k, ctx=ast.Load()) if (
