@@ -33,11 +33,20 @@ class Folder:
     path, which only this user can give to another. All of them raise OSError.
     """
 
-    __slots__ = ("_handle", "path")
+    _handle: int | None = None
+    """A descriptor; None on Windows, which has none of directories, and before `_open`. Of the
+    class, so that `close` finds it where an exception has kept `__init__` from running."""
 
-    def __init__(self, path: str, handle: int | None) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self._handle = handle  # a descriptor; None on Windows, which has none of directories
+
+    def _open(self) -> None:
+        """Open and examine the directory."""
+        if sys.platform == "win32":
+            _examine_by_path(self.path, "the folder", stat.S_ISDIR)
+            return
+        self._handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
+        _examine(self._handle, "the folder", stat.S_ISDIR)
 
     def __enter__(self) -> Folder:
         return self
@@ -131,16 +140,13 @@ def open_folder(path: str) -> Folder:
     Raises Untrusted if it is a link, belongs to another user or can be written by others; OSError
     if it cannot be opened.
     """
-    if sys.platform == "win32":
-        _examine_by_path(path, "the folder", stat.S_ISDIR)
-        return Folder(path, None)
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
+    folder = Folder(path)
     try:
-        _examine(handle, "the folder", stat.S_ISDIR)
-        return Folder(path, handle)
+        folder._open()
     except BaseException:
-        os.close(handle)
+        folder.close()
         raise
+    return folder
 
 
 def _examine(handle: int, what: str, is_expected: Callable[[int], bool]) -> None:

@@ -252,7 +252,8 @@ def test_the_private_folder_ends_with_the_process(tmp_path: Path) -> None:
     assert list(tmp_path.glob("transpile-*")) == []
 
 
-@pytest.mark.parametrize("step", ["__enter__", "__exit__"])
+@pytest.mark.parametrize("step", ["__init__", "_open", "__enter__", "__exit__"])
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_folder_is_closed_where_its_block_does_not_begin_or_end(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
