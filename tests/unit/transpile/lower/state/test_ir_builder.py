@@ -25,6 +25,23 @@ def test_a_snapshot_has_every_container() -> None:
     assert [name for name, c in _containers(b) if id(c) not in kept] == []
 
 
+def _fields(state: Any) -> Iterator[tuple[Any, str]]:
+    """Every field of a builder and of its state records, with the record that has it."""
+    for f in fields(state):
+        value = getattr(state, f.name)
+        yield from _fields(value) if is_dataclass(value) else [(state, f.name)]
+
+
+def test_a_trial_restores_every_field_but_what_it_is_to_tell() -> None:
+    b = IRBuilder()
+    before = [(record, name, getattr(record, name)) for record, name in _fields(b)]
+    with b.trial():
+        for record, name, _ in before:
+            setattr(record, name, "changed")
+    changed = {name for record, name, value in before if getattr(record, name) is not value}
+    assert changed == {"forbidding_mattered", "rounds_otherwise"}
+
+
 def test_a_trial_is_dropped() -> None:
     b = IRBuilder()
     block, env = b.block, b.env
