@@ -442,6 +442,11 @@ class LoopSet:
             return _SCATTER_COST if o.op == "store" else _GATHER_COST
         return weight / _ASSUMED_LANES
 
+    def gathers_along(self, loop: str) -> bool:
+        """Whether vectors along `loop` are gathered by some load."""
+        loads = (o for o in self.operations if o.ref is not None and o.op != "store")
+        return any(loop in o.loops and o.ref.unit != loop for o in loads if o.ref is not None)
+
     def __str__(self) -> str:
         lines = (
             f"v{k} = {_operation_text(o)} | {' '.join(o.loops)}"

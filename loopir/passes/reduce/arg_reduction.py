@@ -8,16 +8,17 @@ The iteration at that place binds the payload.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf
 
 from ...algebra.constant_folding import constant_trip_count, index_const, literal, worst_value
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
+from ...analysis.loop_set import loop_set
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, names_read, rename_names, substitute
-from ...ir_traversal import bottom_up
+from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
+from ...ir_traversal import bottom_up, contains, is_innermost
 from ...lazy_dataclass import record, replace
 from ...nodes import (
     Accum,
@@ -28,6 +29,7 @@ from ...nodes import (
     If,
     Interval,
     Kernel,
+    Load,
     Loop,
     RangeDesc,
     Stmt,
@@ -38,7 +40,7 @@ from ...statement_blocks import backward_slice, map_statements
 from ..loop_splitting import max_trips_of_strip
 from ..vector.if_convert import flatten_loop
 from ..vector.vectorize_legality import vectorization_obstacle
-from ..vector.vectorize_outer import loops_left_to_lanes
+from ..vector.vectorize_outer import inner_loops, loop_around, loops_left_to_lanes, with_loops
 
 __all__ = ["ArgExtremum", "match_arg_extremum", "arg_reduction"]
 
@@ -136,6 +138,7 @@ def _assume_value(e: Expr, name: str, value: bool) -> Expr:
 BLOCK_BYTES = 8192  # bytes of terms in a block, whose extremum is compared with the best one
 CHUNK = 128  # terms, of which the first with the best one is then searched
 SHORT_TERMS = 16  # up to so many terms, the loop as it was is faster than vectors
+LANE_TERMS = 1024  # up to so many terms, lanes along the loop around are as fast as the search
 MIN_TERMS = 512
 """A loop known to have fewer iterations is left as it is: terms of one byte would fill less than
 two chunks, so no chunk could be skipped.
@@ -199,7 +202,14 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` as a search by blocks, if its loop over one block can then be vectorised."""
-        search = _search_of(s, kernel, fresh) if isinstance(s, Loop) and s.var not in left else None
+        if not isinstance(s, Loop):
+            return s
+        if in_versions and not is_innermost(s):
+            return _in_two_versions(s, in_versions, fresh)
+        is_short = _is_short_in_lanes(s, kernel) if s.var in left else None
+        if s.var in left and is_short is None:
+            return s
+        search = _search_of(s, kernel, fresh)
         if search is None:
             return s
         statements = tuple(search.statements(fresh))
@@ -208,9 +218,50 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         assert isinstance(loop_over_one_block, Loop)
         if vectorization_obstacle(loop_over_one_block, kernel, reassociate=reassociate):
             return s
-        return search.unless_short(statements, fresh)
+        if is_short is None:
+            return search.unless_short(statements, fresh)
+        in_versions[s.var] = is_short, statements
+        return s
 
+    in_versions: dict[str, tuple[Expr, tuple[Stmt, ...]]] = {}
     return map_statements(kernel, edit, Loop)
+
+
+def _is_short_in_lanes(loop: Loop, kernel: Kernel) -> Expr | None:
+    """The condition, before the loop around `loop`, that `loop` has at most `LANE_TERMS` terms: it
+    is then left to lanes along the loop around it. None if it is so for any number of terms, since
+    the search would gather them, or if their number may change in the loop around it.
+    """
+    around, interval = loop_around(loop, kernel), loop.range
+    if around is None or around.accs or not isinstance(interval, Interval):
+        return None
+    if contains(interval, Load) or names_read(interval) & (bound_names(around) | {around.var}):
+        return None
+    if loop_set(around, kernel).gathers_along(loop.var):
+        return None
+    return index_less(index_sub(interval.hi, interval.lo), LANE_TERMS + 1)
+
+
+def _in_two_versions(
+    around: Loop, searches: Mapping[str, tuple[Expr, tuple[Stmt, ...]]], fresh: FreshNames
+) -> Stmt:
+    """`around` as it is where the loop in it is short, to be vectorised itself; elsewhere with the
+    search by blocks that `searches` has for the loop::
+
+        for i in loop(0, n):                          if m < 1025:
+            for j in loop(0, m, least=inf, k=0):          for i in loop(0, n): …        as it was
+                …                                 →   else:
+            at[i] = k                                     for i in loop(0, n):
+                                                              for block in …
+
+    `around` itself if its loops have no such search, or it contains several loops.
+    """
+    match inner_loops(around):
+        case [loop] if loop.var in searches:
+            is_short, search = searches[loop.var]
+            searched = with_loops(around, {loop.var: search})
+            return If(is_short, (rename_names(around, fresh.names(around)),), (searched,))
+    return around
 
 
 def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:

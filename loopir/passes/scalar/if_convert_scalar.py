@@ -12,7 +12,7 @@ from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import is_innermost, walk
 from ...lazy_dataclass import replace
-from ...nodes import Assign, Call, Expr, If, Kernel, Load, Loop, Stmt, Yield
+from ...nodes import Assign, Call, Const, Expr, If, Kernel, Load, Loop, Stmt, Yield
 from ...op_table import OPS
 from ...statement_blocks import map_statements
 from ..vector.if_convert import flatten_branches
@@ -165,10 +165,20 @@ def _is_cheap(branch: If) -> bool:
     """
     sides = [n for y in branch.yields for n in (y.then, y.orelse)]
     nodes = [n for x in (*branch.then, *branch.orelse, *sides) for n in walk(x)]
-    weights = [OPS[n.op].weight for n in nodes if isinstance(n, Call)]
+    weights = [_weight(n) for n in nodes if isinstance(n, Call)]
     only_computes = all(isinstance(n, (Assign, If)) for n in nodes if isinstance(n, Stmt))
     return (
         only_computes
         and max(weights, default=0) <= MAX_OP_WEIGHT
         and sum(weights) <= MAX_BRANCH_WEIGHT
     )
+
+
+def _weight(call: Call) -> float:
+    """The weight of one operation: 1 for ``n // 8``, ``n % 8``, whose divisor is a power of two, so
+    that the quotient is a shift and the remainder a mask.
+    """
+    match call:
+        case Call("floordiv" | "mod", (_, Const(value=int(n)))) if n > 0 and not n & (n - 1):
+            return 1.0
+    return OPS[call.op].weight

@@ -1,9 +1,10 @@
 """Select lowering: a select of a loop-carried value becomes a bitwise blend without a branch."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from ...algebra.constant_folding import literal, neutral_element
 from ...algebra.rewrite_rules import select_to_extremum
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import names_read
@@ -75,6 +76,9 @@ def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
 
     def edit(n: Any) -> Any:
         """`n` with the selects in it replaced."""
+        if isinstance(n, Call) and (choice := _as_choice(n, selects)) is not None:
+            selects.add(choice)
+            n = choice
         new = map_children(n, edit)
         if isinstance(n, Call) and (extremum := _named_extremum(new, definitions)):
             return extremum
@@ -92,6 +96,20 @@ def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
         return Call("blend", (cond, *values), n.dtype)
 
     return map_children(loop, edit)
+
+
+def _as_choice(n: Call, selects: Collection[Call]) -> Call | None:
+    """``n // 2 ^ select(c, a, 0)`` as ``select(c, n // 2 ^ a, n // 2)``, if the select is one of
+    `selects` and waits for its condition alone: the operation is then done before the condition is
+    known. None for other expressions, and for operands that would be long to repeat.
+    """
+    match n:
+        case Call("add" | "sub" | "bitxor" | "bitor", (value, Call("select", (c, a, unit)) as arm)):
+            neutral = literal(0, n.dtype) if n.op == "sub" else neutral_element(n.op, n.dtype)
+            is_short = sum(isinstance(e, Call) for e in walk(value)) <= 1
+            if arm in selects and unit == neutral and n.dtype not in FLOAT_DTYPES and is_short:
+                return Call("select", (c, Call(n.op, (value, a), n.dtype), value), n.dtype)
+    return None
 
 
 def _named_extremum(n: Call, definitions: Mapping[str, Expr]) -> Expr | None:
@@ -129,8 +147,10 @@ def _selects_on_path(loop: Loop, name: str, step: Expr, memory: AliasInfo) -> se
     selects, stores = set(), arrays_written(loop.body)
     for n in (n for e in value_origins(loop, [step]) for n in walk(e)):
         if isinstance(n, Call) and n.op == "select" and n.dtype in BLENDED_DTYPES:
-            is_on_path = name in names_read(*value_origins(loop, n.args[1:]))
-            is_slow = {name: n.dtype in FLOAT_DTYPES}
+            is_float = n.dtype in FLOAT_DTYPES
+            operands = n.args[1:] if is_float else n.args
+            is_on_path = name in names_read(*value_origins(loop, operands))
+            is_slow = {name: is_float}
             if is_on_path and depends_on_elements(loop, [n.args[0]], is_slow, stores, memory):
                 selects.add(n)
     return selects

@@ -6,6 +6,7 @@ float reduction is reassociated, unless the vectorised loop itself has accumulat
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...algebra.constant_folding import constant_trip_count
@@ -42,13 +43,14 @@ from ...nodes import (
     Zip,
 )
 from .exact_extrema import is_order_independent
+from .if_convert import flatten_loop
 from .vectorize import vectorize_loop
 from .vectorize_legality import MIN_TRIPS, checks_narrow_overflow, vectorization_obstacle
 from .widen import WIDTH, Widener, is_pure_select
 
 __all__ = [
     "inner_loops", "best_vector_loops", "can_run_in_lockstep", "as_outer_vector_loop",
-    "loops_left_to_lanes", "vectorize_outer",
+    "loop_around", "loops_left_to_lanes", "with_loops", "vectorize_outer",
 ]
 
 
@@ -128,22 +130,23 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
 
 def loops_left_to_lanes(kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
     """The variables of the innermost loops that should stay as they are, since vectors along a loop
-    around them cost less than vectors along them, even if they could be vectorised in another form.
-    Passes ask that give such a form to a loop.
+    around them cost less than vectors along them, even if they could be vectorised in another form,
+    once their branches are straight-line code. Passes ask that give such a form to a loop.
 
         for j: for i: if d[i] + a[i, j] > best: best = d[i] + a[i, j]; at = i      {"i"}: along j
                                                      a[i, j] is loaded, along i gathered
     """
-    found = set[str]()
+    found, fresh = set[str](), FreshNames(kernel)
 
     def visit(n: Any) -> None:
         for loop in inner_loops(n):
             if is_innermost(loop):
                 continue
-            loops = (x for x in walk(loop) if isinstance(x, Loop))
-            innermost = frozenset(x.var for x in loops if is_innermost(x))
-            if _is_lockstep_nest(loop, kernel, reassociate=reassociate):
-                nest = loop_set(loop, kernel)
+            loops = [x for x in walk(loop) if isinstance(x, Loop) and is_innermost(x)]
+            flat = {x.var: y for x in loops if (y := flatten_loop(x, kernel, fresh))}
+            innermost, straight = frozenset(x.var for x in loops), with_loops(loop, flat)
+            if _is_lockstep_nest(straight, kernel, reassociate=reassociate):
+                nest = loop_set(straight, kernel)
                 if nest.cost({loop.var}) < nest.cost(innermost):
                     found.update(innermost)
                     continue
@@ -151,6 +154,28 @@ def loops_left_to_lanes(kernel: Kernel, *, reassociate: bool = True) -> frozense
 
     visit(kernel)
     return frozenset(found)
+
+
+def loop_around(loop: Loop, kernel: Kernel) -> Loop | None:
+    """The loop directly around the innermost `loop` of `kernel`, None if there is none."""
+    return _loops_around(kernel).get(loop.var)
+
+
+@memoized_per_node
+def _loops_around(kernel: Kernel) -> dict[str, Loop]:
+    """For the variable of each innermost scalar loop of `kernel` that is in a loop: the loop
+    directly around it.
+    """
+    loops = [n for s in kernel.body for n in walk(s) if isinstance(n, Loop)]
+    return {inner.var: n for n in loops for inner in inner_loops(n) if is_innermost(inner)}
+
+
+def with_loops(n: Any, loops: Mapping[str, Any]) -> Any:
+    """`n` with each loop in it whose variable is in `loops` replaced, by a loop or by statements.
+    """
+    if isinstance(n, Loop) and n.var in loops:
+        return loops[n.var]
+    return map_children(n, lambda c: with_loops(c, loops)) if isinstance(n, _ENCLOSING) else n
 
 
 def _is_lockstep_nest(loop: Loop, kernel: Kernel, *, reassociate: bool) -> bool:
