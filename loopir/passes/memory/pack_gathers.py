@@ -11,7 +11,7 @@ from ...ir_traversal import map_children
 from ...lazy_dataclass import replace
 from ...nodes import Expr, If, Interval, Kernel, Loop, Stmt, VecLoop
 from ..loop_splitting import max_trips_of_strip
-from .pack_operands import PackedPanels, gathered_loads, is_short_reduction
+from .pack_operands import PackedPanels, gathered_loads, max_terms
 
 __all__ = ["pack_gathers"]
 
@@ -106,17 +106,18 @@ class _GatherPacker:
 
     def panels(self, fold: Stmt, rows: Loop, tests: tuple[Expr, ...]) -> PackedPanels | None:
         """Panels for the loads that `fold` gathers anew in each iteration of `rows`. None unless
-        `fold` is short (`is_short_reduction`) and has the same range in all these iterations, and
+        `fold` is short (`max_terms`) and has the same range in all these iterations, and
         there are such loads (`gathered_loads`) of arrays that `rows` does not store to.
         """
-        if not isinstance(fold, Loop) or not is_short_reduction(fold, tests):
+        limit = max_terms(fold, tests) if isinstance(fold, Loop) else None
+        if not isinstance(fold, Loop) or limit is None:
             return None
         if (bound_names(rows) | {rows.var}) & names_read(fold.range):
             return None
         stores = arrays_written((rows,))
         gathers = gathered_loads(rows, (rows,), fold, self.params)
         loads = tuple(n for n in gathers if not self.memory.overlap((n.array,), stores))
-        return PackedPanels(fold, loads, self.fresh) if loads else None
+        return PackedPanels(fold, loads, limit, self.fresh) if loads else None
 
 
 def _has_few_iterations(r: Interval) -> bool:

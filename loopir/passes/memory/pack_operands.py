@@ -34,22 +34,24 @@ from ...nodes import (
     VecLoop,
 )
 from ..loop_splitting import max_trips_of_strip, strip_mine
-from ..reduce.version_short_reductions import SHORT_LIMIT
+from ..reduce.version_short_reductions import PANEL_LIMIT, SHORT_LIMIT
 from ..vector.vectorize_outer import can_run_in_lockstep
 from ..vector.widen import WIDTH
 
-__all__ = ["PackedPanels", "gathered_loads", "is_short_reduction", "pack_operands"]
+__all__ = ["PackedPanels", "gathered_loads", "max_terms", "pack_operands"]
 
 
-def is_short_reduction(fold: Loop, tests: tuple[Expr, ...]) -> bool:
-    """Whether `fold` is a plain reduction of at most `SHORT_LIMIT` terms, given that `tests` are
-    true.
+def max_terms(fold: Loop, tests: tuple[Expr, ...]) -> int | None:
+    """The limit of the terms of `fold` (`SHORT_LIMIT` or `PANEL_LIMIT`) if it is a plain reduction
+    of no more, given that `tests` are true; else None.
     """
     counted = counted_range(fold)
     if counted is None or not all(isinstance(s, Assign) for s in fold.body):
-        return False
-    is_short = index_less(index_sub(counted.hi, counted.lo), SHORT_LIMIT)
-    return (max_trips_of_strip(counted) or SHORT_LIMIT + 1) <= SHORT_LIMIT or is_short in tests
+        return None
+    length = index_sub(counted.hi, counted.lo)
+    if (max_trips_of_strip(counted) or SHORT_LIMIT + 1) <= SHORT_LIMIT:
+        return SHORT_LIMIT
+    return next((n for n in (SHORT_LIMIT, PANEL_LIMIT) if index_less(length, n) in tests), None)
 
 
 def gathered_loads(
@@ -76,19 +78,21 @@ def gathered_loads(
 
 
 class PackedPanels:
-    """A panel for each of the `loads` of a fold.
+    """A panel for each of the `loads` of a fold of at most `limit` terms.
 
     ``original``: the fold as it was; ``fold``: the fold with loads from the panels; ``locals``: the
     declarations of the panels.
     """
 
-    def __init__(self, fold: Loop, loads: tuple[Load, ...], fresh: FreshNames) -> None:
+    def __init__(
+        self, fold: Loop, loads: tuple[Load, ...], limit: int, fresh: FreshNames
+    ) -> None:
         assert isinstance(fold.range, Interval)
         self.original = fold
-        self._terms, self._var, self._fresh = _bounded_range(fold.range), fold.var, fresh
+        self._terms, self._var, self._fresh = _bounded_range(fold.range, limit), fold.var, fresh
         self._panels = {x: fresh.name(x.array) for x in loads}
         self.fold = replace(bottom_up(fold, self._from_panel), range=self._terms)
-        self.locals = [Local(p, x.dtype, SHORT_LIMIT, WIDTH) for x, p in self._panels.items()]
+        self.locals = [Local(p, x.dtype, limit, WIDTH) for x, p in self._panels.items()]
 
     def filled(self) -> Iterator[Loop]:
         """Loops that fill the panels."""
@@ -108,14 +112,15 @@ class PackedPanels:
         return Load(self._panels[x], self._row(Var(self._var, INDEX)), x.dtype, x.lanes, axis=1)
 
 
-def _bounded_range(r: Interval) -> Interval:
-    """The range `r`, known to be short, with an explicit bound."""
+def _bounded_range(r: Interval, limit: int) -> Interval:
+    """The range `r`, known to have at most `limit` iterations, with an explicit bound."""
     if max_trips_of_strip(r) is not None:
         return r
-    return Interval(r.lo, index_min(index_add(r.lo, SHORT_LIMIT), r.hi))
+    return Interval(r.lo, index_min(index_add(r.lo, limit), r.hi))
 
 
 _STRIP_ROWS = 32  # rows per panel: few enough that the pages they write stay in the TLB
+_LONG_STRIP_ROWS = 64  # the same for panels of many terms, which take longer to fill
 
 
 def pack_operands(kernel: Kernel) -> Kernel:
@@ -183,6 +188,7 @@ class _RowNest:
     lanes: VecLoop
     fold: Loop  # in the body of `lanes`
     gathers: tuple[Load, ...]  # what the fold gathers, invariant in `rows`
+    limit: int  # the fold has no more terms
 
 
 def _match_row_nest(
@@ -202,12 +208,13 @@ def _match_row_nest(
         return None
     inner_loops = [n for s in lanes.body for n in walk(s) if isinstance(n, LoopLike)]
     fold = next((s for s in lanes.body if inner_loops == [s]), None)
-    if not isinstance(fold, Loop) or not is_short_reduction(fold, tests):
+    limit = max_terms(fold, tests) if isinstance(fold, Loop) else None
+    if not isinstance(fold, Loop) or limit is None:
         return None
     if not all(isinstance(s, Assign | Store | Loop) for s in lanes.body):
         return None
     gathers = tuple(gathered_loads(rows, lanes.body, fold, params))
-    return _RowNest(rows, before, lanes, fold, gathers) if gathers else None
+    return _RowNest(rows, before, lanes, fold, gathers, limit) if gathers else None
 
 
 def _is_legal(n: _RowNest, memory: AliasInfo, kernel: Kernel) -> bool:
@@ -226,11 +233,12 @@ def _packed_nest(n: _RowNest, fresh: FreshNames) -> Loop:
     """The loop over strips of rows around the vector loop, which fills the panels and runs the rows
     of the strip.
     """
-    panels = PackedPanels(n.fold, n.gathers, fresh)
+    panels = PackedPanels(n.fold, n.gathers, n.limit, fresh)
     packing = (s for pair in zip(panels.locals, panels.filled(), strict=True) for s in pair)
     lane_body = tuple(panels.fold if s is n.fold else s for s in n.lanes.body)
     strip = Var(fresh.name(n.rows.var), INDEX)
-    strips, rows_of_strip = strip_mine(n.rows.range, _STRIP_ROWS, strip)
+    strip_rows = _STRIP_ROWS if n.limit == SHORT_LIMIT else _LONG_STRIP_ROWS
+    strips, rows_of_strip = strip_mine(n.rows.range, strip_rows, strip)
     rows = replace(n.rows, range=rows_of_strip, body=(*n.before, *lane_body))
     lanes = replace(n.lanes, body=(*packing, rows))
     return replace(n.rows, var=strip.name, range=strips, body=(lanes,))

@@ -11,10 +11,12 @@ from typing import Any
 
 from ...algebra.constant_folding import is_constant
 from ...algebra.index_builder import index_less, index_sub
+from ...analysis.loop_reductions import reduction_of
 from ...analysis.uniformity import Uniformity
+from ...dtypes import DTYPES
 from ...ir_names import FreshNames, bound_names, changed_names, names_read, rename_names
-from ...ir_traversal import counted_range, map_children, walk
-from ...nodes import Assign, Check, Expr, If, Interval, Kernel, Load, Loop, Stmt, While, Zip
+from ...ir_traversal import counted_range, map_children, range_bounds, walk
+from ...nodes import Assign, Check, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, While, Zip
 from ..vector.vectorize_outer import (
     as_outer_vector_loop,
     best_vector_loops,
@@ -22,11 +24,15 @@ from ..vector.vectorize_outer import (
     inner_loops,
 )
 
-__all__ = ["version_short_reductions"]
+__all__ = ["SHORT_LIMIT", "PANEL_LIMIT", "version_short_reductions"]
 
 SHORT_LIMIT = 32
 """A fold in other loops runs in one lane if it has fewer terms than this: 31, and not 32. (A fold
 that is in no other loop is short up to `vectorize.SHORT_FOLD` terms: 32, and not 33.)
+"""
+PANEL_LIMIT = 512
+"""In place of `SHORT_LIMIT`, for sums of floats whose lanes gather one array, which `pack_operands`
+copies to a panel of so many terms once for many rows (`_fills_one_panel`): ``a @ b.T``.
 """
 UNSHARED_LIMIT = 12  # in place of `SHORT_LIMIT`, if no other loop reuses what the lanes gather
 
@@ -52,7 +58,7 @@ def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Ker
         def k(x: f64[:, ::1], y: f64[:, ::1], out: mut(f64[:, ::1])):
             disjoint(x, out)
             disjoint(y, out)
-            if x.shape[1] < 32:
+            if x.shape[1] < 512:
                 for i_1 in loop(0, x.shape[0]):
                     for j_1 in vec(0, y.shape[0], width=W):
                         for k_1 in loop(0, x.shape[1], s_1=broadcast(0.0, W)):
@@ -97,7 +103,8 @@ def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr 
     Lanes that run along `j` load ``y[j, k]`` by a gather. The limit depends on whether another loop
     of the nest needs the same elements again (`_shares_loads`), since a gather is then worth more::
 
-        for i: for j: for k: s += x[i, k] * y[j, k]     `SHORT_LIMIT`: each i needs the same y[j, k]
+        for i: for j: for k: s += x[i, k] * y[j, k]     `PANEL_LIMIT`: each i needs the same y[j, k]
+        for i: for j: for k: s = max(s, x[i, k] * y[j, k] * z[j, k])     `SHORT_LIMIT`: two arrays
         for j: for k: s += y[j, k]                      `UNSHARED_LIMIT`: none does
 
     The limits are the same on every machine, since the version decides the order of the terms.
@@ -112,7 +119,10 @@ def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr 
     path = _path_to_reductions(nest)
     if not path or nest.accs or nest.until is not None:
         return None
-    limit = SHORT_LIMIT if _shares_loads(path) else UNSHARED_LIMIT
+    limit = (
+        UNSHARED_LIMIT if not _shares_loads(path)
+        else PANEL_LIMIT if _fills_one_panel(path, kernel) else SHORT_LIMIT
+    )
     test, *others = {_has_fewer_terms(fold, limit) for fold in inner_loops(path[-1])}
     if others:
         return None  # folds of different lengths: one test would not tell
@@ -155,6 +165,46 @@ def _shares_loads(path: list[Loop]) -> bool:
     loads = [n for fold in inner_loops(path[-1]) for n in walk(fold) if isinstance(n, Load)]
     varying_subscripts = [e for n in loads if uniformity.varies(*n.index) for e in n.index]
     return any(not Uniformity(s).varies(*varying_subscripts) for s in path if s is not parallel)
+
+
+def _fills_one_panel(path: list[Loop], kernel: Kernel) -> bool:
+    """Whether `pack_operands` will copy what the lanes gather to one panel, for many iterations of
+    the loop around the lanes (rows), however many terms there are:
+
+        for i in loop(0, n):                              rows
+            for j in loop(0, m):                          lanes
+                for k in loop(0, x.shape[1], s=0.0):      a sum of floats, without checks
+                    s = step(s + x[i, k] * y[j, k])       one gathered load: y[j, k]
+                c[i, j] = s
+
+    A kernel that stops is not packed; nor are rows that depend on one another, or whose lanes and
+    terms have other ranges in each row.
+    """
+    if len(path) < 2 or kernel.stops or path[-2].accs or path[-1].accs:
+        return False
+    rows, lanes = path[-2:]
+    folds = inner_loops(lanes)
+    if rows.body[-1] is not lanes or len(folds) != 1:
+        return False
+    [fold] = folds
+    are_float_sums = all(
+        DTYPES[a.init.dtype].kind == "f" and (r := reduction_of(a, fold)) is not None
+        and r.is_inexact for a in fold.accs
+    )
+    is_plain = all(isinstance(s, Assign | Store) or s is fold for s in lanes.body)
+    if not are_float_sums or not is_plain or not all(isinstance(s, Assign) for s in fold.body):
+        return False
+    along_lanes, along_rows = Uniformity(lanes), Uniformity(rows)
+    gathered = {
+        n for n in walk(fold) if isinstance(n, Load) and along_lanes.varies(*n.index)
+    }
+    has_same_ranges = not along_rows.varies(*range_bounds(lanes.range), *range_bounds(fold.range))
+    return (
+        len(gathered) == 1
+        and not any(along_rows.varies(*n.index) for n in gathered)
+        and has_same_ranges
+        and can_run_in_lockstep(rows, kernel)
+    )
 
 
 def _has_fewer_terms(fold: Loop, terms: int) -> Expr:

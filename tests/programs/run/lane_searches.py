@@ -1,4 +1,4 @@
-"""Programs that search in a loop whose neighbours lie along the loop around it; bits by a bit."""
+"""Programs whose lanes run loops: searches, products of rows; bits chosen by a bit."""
 from __future__ import annotations
 
 import numpy as np
@@ -114,3 +114,22 @@ def walks_by_its_own_bits(x):
             low = low - 3
         low = low % 1024
     return int(state), int(low)
+
+
+@program(
+    sizes=(0, 1, 2, 3, 31, 32, 33, 64, 511, 512, 513),
+    f64=lambda n, rng: (whole(5 * n, rng).reshape(5, n), whole(7 * n, rng).reshape(7, n)),
+    f32=lambda n, rng: (whole(5 * n, rng, F32).reshape(5, n), whole(n, rng, F32).reshape(1, n)),
+    strided=lambda n, rng: (
+        whole(6 * n, rng).reshape(n, 6).T, whole(9 * n, rng).reshape(9, n)[::-2],
+    ),
+)
+def products_of_rows(x, y):
+    z = np.zeros((x.shape[0], y.shape[0]))
+    for i in range(x.shape[0]):
+        for j in range(y.shape[0]):
+            s = 0.0
+            for k in range(x.shape[1]):
+                s += x[i, k] * y[j, k]
+            z[i, j] = s
+    return z
