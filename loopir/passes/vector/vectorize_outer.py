@@ -43,7 +43,6 @@ from ...nodes import (
     Zip,
 )
 from .exact_extrema import is_order_independent
-from .if_convert import flatten_loop
 from .vectorize import vectorize_loop
 from .vectorize_legality import MIN_TRIPS, checks_narrow_overflow, vectorization_obstacle
 from .widen import WIDTH, Widener, is_pure_select
@@ -130,23 +129,22 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
 
 def loops_left_to_lanes(kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
     """The variables of the innermost loops that should stay as they are, since vectors along a loop
-    around them cost less than vectors along them, even if they could be vectorised in another form,
-    once their branches are straight-line code. Passes ask that give such a form to a loop.
+    around them cost less than vectors along them, even if they could be vectorised in another form.
+    Passes ask that give such a form to a loop.
 
         for j: for i: if d[i] + a[i, j] > best: best = d[i] + a[i, j]; at = i      {"i"}: along j
                                                      a[i, j] is loaded, along i gathered
     """
-    found, fresh = set[str](), FreshNames(kernel)
+    found = set[str]()
 
     def visit(n: Any) -> None:
         for loop in inner_loops(n):
             if is_innermost(loop):
                 continue
-            loops = [x for x in walk(loop) if isinstance(x, Loop) and is_innermost(x)]
-            flat = {x.var: y for x in loops if (y := flatten_loop(x, kernel, fresh))}
-            innermost, straight = frozenset(x.var for x in loops), with_loops(loop, flat)
-            if _is_lockstep_nest(straight, kernel, reassociate=reassociate):
-                nest = loop_set(straight, kernel)
+            loops = (x for x in walk(loop) if isinstance(x, Loop))
+            innermost = frozenset(x.var for x in loops if is_innermost(x))
+            if _is_lockstep_nest(loop, kernel, reassociate=reassociate):
+                nest = loop_set(loop, kernel)
                 if nest.cost({loop.var}) < nest.cost(innermost):
                     found.update(innermost)
                     continue
