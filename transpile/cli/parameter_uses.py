@@ -72,6 +72,7 @@ class ParameterUses:
             self._integers.update(_names_used_as_integers(node))
             if depth and isinstance(node, ast.Call):
                 self._add_uses_in_callee(node, globals_, depth)
+        self._add_uses_of_expressions(tree)
         self._add_uses_of_items(tree)
         self._add_uses_of_updates(tree)
         self._objects |= _only_passed_on(tree, globals_)
@@ -118,6 +119,16 @@ class ParameterUses:
         for name, operands in reversed([*_elementwise_results(tree)]):
             if not any(self.rank(operand) >= self.rank(name) for operand in operands):
                 self._ranks[operands[0]] = self.rank(name)
+
+    def _add_uses_of_expressions(self, tree: ast.FunctionDef) -> None:
+        """Add what folds and methods of expressions tell of the operands: of ``np.sum(G * x + y)``
+        and ``(2 * x).sum()``, that the first one, but for globals, has an axis, if none has one.
+        """
+        own = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)} | {*_stores(tree)}
+        for call, value in _array_expressions(tree):
+            names, rank = [n for n in _operands(value) if n in own], _rank_of_axis(call)
+            if names and not any(self.rank(name) >= rank for name in names):
+                self._ranks[names[0]] = rank
 
     def _add_uses_of_updates(self, tree: ast.FunctionDef) -> None:
         """Add what the values of updates tell of the names that are updated: these have as many
@@ -344,6 +355,24 @@ def _operands(node: ast.expr) -> Iterator[str]:
             yield from _operands(right)
         case ast.UnaryOp(operand=operand):
             yield from _operands(operand)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=attr), args=args) if (
+            module in _NUMPY and isinstance(getattr(np, attr, None), np.ufunc)
+        ):
+            for arg in args:
+                yield from _operands(arg)
+
+
+def _array_expressions(tree: ast.FunctionDef) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """Calls of folds and of methods of arrays, with the array: ``np.sum(x * y)``, ``x.mean()``."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr=attr), args=a):
+                row = function_row(getattr(np, attr, None))
+                if a and row is not None and (row.rank == "fold" or row.reduction):
+                    yield node, a[0]
+            case ast.Call(func=ast.Attribute(value=of, attr=attr)) if hasattr(np.ndarray, attr):
+                if not hasattr(float, attr):
+                    yield node, of
 
 
 def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:
@@ -359,10 +388,6 @@ def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:
         ):
             names = args[: _array_arguments(getattr(np, attr, None))]
             yield from ((arg.id, _rank_of_axis(node)) for arg in names if isinstance(arg, ast.Name))
-        case ast.Call(func=ast.Attribute(value=receiver, attr=attr)) if hasattr(np.ndarray, attr):
-            leftmost = _leftmost_name(receiver)
-            if leftmost is not None and not hasattr(float, attr):
-                yield leftmost, _rank_of_axis(node)
         case ast.BinOp(left=left, op=ast.MatMult(), right=right):
             for operand, rank in ((left, 2), (right, 1)):
                 if isinstance(operand, ast.Name):
@@ -424,18 +449,6 @@ def _rank_of_axis(call: ast.Call) -> int:
             if axes and all(isinstance(k, int) for k in axes):
                 return max([len(axes), *(int(k) + 1 if k >= 0 else -int(k) for k in axes)])
     return 1
-
-
-def _leftmost_name(node: ast.expr) -> str | None:
-    """The first name of an expression of operators: of ``((x - y) ** 2)``, ``x``."""
-    while True:
-        match node:
-            case ast.Name(id=name):
-                return name
-            case ast.BinOp(left=inner) | ast.UnaryOp(operand=inner):
-                node = inner
-            case _:
-                return None
 
 
 def _only_passed_on(tree: ast.FunctionDef, globals_: Mapping[str, Any]) -> set[str]:

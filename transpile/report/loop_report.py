@@ -348,9 +348,10 @@ def _verdict(report: Report) -> StyledRow:
     word, style = ("compiled", "good") if report.accepted else ("compiled in part", "bad")
     if report.unknown:
         return styled_row("   ", (word, style), f" for {report.target}; {report.unknown}")
+    vectors = [loop for loop in report.loops if loop.lanes]
     counts = [
         counted(_number_of_loops(report.loops), "loop"),
-        f"{sum(1 + len(loop.fused_with) for loop in report.loops if loop.lanes)} vectorised",
+        f"{len(vectors) + len(_fused_alone(vectors, report.loops))} vectorised",
         counted(report.fused, "fusion"),
     ]
     if not report.accepted and not report.loops:
@@ -362,10 +363,20 @@ def _verdict(report: Report) -> StyledRow:
 
 def _number_of_loops(loops: Sequence[LoopInfo]) -> int:
     """How many loops the user wrote: those listed, those around them, those fused with them."""
-    lines = {loop.line for loop in loops}
-    around = {span for loop in loops for span in loop.around} - {loop.span for loop in loops}
-    fused = {line for loop in loops for line in loop.fused_with}
-    return len(loops) + len(around) + len(fused - lines - {span.line for span in around})
+    return len(loops) + len(_around(loops)) + len(_fused_alone(loops, loops))
+
+
+def _around(loops: Sequence[LoopInfo]) -> set[Span]:
+    """The loops around `loops` that are not listed themselves."""
+    return {span for loop in loops for span in loop.around} - {loop.span for loop in loops}
+
+
+def _fused_alone(some: Sequence[LoopInfo], loops: Sequence[LoopInfo]) -> set[int]:
+    """The lines of loops that were fused with one of `some`, without the lines of all `loops` that
+    are listed or around one.
+    """
+    lines = {loop.line for loop in loops} | {span.line for span in _around(loops)}
+    return {line for loop in some for line in loop.fused_with} - lines
 
 
 def _loop_rows(loops: tuple[LoopInfo, ...], *, verbose: bool) -> Iterator[StyledRow]:

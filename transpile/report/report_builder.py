@@ -191,10 +191,10 @@ def scalar_loop_rejections(
 
     ``kernel``: as it was before vectorisation, which names the reasons; ``loops``: the final loops
     of the report. There is no rejection for a loop that has become a vector loop after all, nor for
-    one whose note already says why it is scalar (`_IN_ORDER`: a dict, a set, random numbers).
+    one whose note already says why it is scalar (`_NO_LANES`: a dict, a set, random numbers).
     ``in_python_loop``: see `report_compiled`.
     """
-    scalar = {loop.span for loop in loops if not loop.lanes and _IN_ORDER not in loop.notes}
+    scalar = {loop.span for loop in loops if not loop.lanes and _NO_LANES not in loop.notes}
     reasons = loops_left_scalar(kernel, reassociate=reassociate)
     of_span = [(loop, [loop.span]) for loop, _ in reasons if loop.span in scalar and loop.span]
     main = {id(loop) for loop, _ in main_loops(of_span, kernel)}
@@ -278,7 +278,7 @@ def _loop_info(
         first = next(filter(None, cited), None)
         what = f"`{first}`" if first else "an operation"
         note = "draws random numbers" if draws else f"{what} needs a loop of its own"
-        return LoopInfo(span=origins[0], what="loop", notes=(note, _IN_ORDER))
+        return LoopInfo(span=origins[0], what="loop", notes=(note, _NO_LANES))
     return LoopInfo(
         span=origins[0],
         what=_loop_kind(loop),
@@ -298,7 +298,7 @@ def _as_recurrence(loop: LoopInfo) -> LoopInfo:
     return replace(loop, what=loop.what.replace("fold", "recurrence"))
 
 
-_IN_ORDER = "one iteration after the other"
+_NO_LANES = "no lanes"
 """The note of a loop with an operation that is a loop itself, or with draws."""
 
 

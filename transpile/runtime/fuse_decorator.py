@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from inspect import Parameter, Signature
-from types import CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -549,8 +549,14 @@ def _python_function(function: Callable[..., Any]) -> FunctionType:
         getattr(function, "__wrapped__", None), (FunctionType, Fused)
     )
     advice = "; put @fuse under it" if is_wrapped else ""
-    if is_python_class(function):
+    if isinstance(function, str):
+        advice = "; options are keywords, such as target=\"avx2\""
+    elif is_python_class(function):
         advice = "; put @fuse on its methods"
+    elif isinstance(function, BuiltinFunctionType) or (
+        callable(function) and type(function).__module__ == "numpy"
+    ):
+        advice = "; put @fuse on a function that calls it"
     kind = type(function).__name__
     description = (
         f"the class {function.__name__}" if kind == "type" else f"an object of type {kind}"

@@ -44,7 +44,7 @@ def _elementwise(
     function: Callable[..., Any], types: tuple[tuple[str, ...], ...], options: dict[str, Any]
 ) -> GeneralizedUfunc:
     """The ufunc of a function of single elements."""
-    fused = fuse(**_options(options))(function)
+    fused = fuse(**_options(options, "vectorize"))(function)
     inputs = ",".join(["()"] * fused.__code__.co_argcount)
     ordered = tuple((*t[1:], t[0]) for t in types)  # numba puts the result first
     return GeneralizedUfunc(fused, f"{inputs}->()", ordered)
@@ -67,17 +67,17 @@ def guvectorize(
         raise TypeError("guvectorize takes a signature, such as '(n),(n)->()'")
     text: str = signature
     return lambda function: GeneralizedUfunc(
-        fuse(**_options(options))(function), text, types, stores=True)
+        fuse(**_options(options, "guvectorize"))(function), text, types, stores=True)
 
 
-def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of `options` that are for `fuse`."""
+def _options(options: dict[str, Any], decorator: str) -> dict[str, Any]:
+    """Those of `options` that are for `fuse`. ``decorator``: its name, for the message."""
     chosen = {name: value for name, value in options.items() if name not in _OF_NUMBA}
     if chosen.get("target") in ("parallel", "cpu"):
         del chosen["target"]
     known = Options.__dataclass_fields__
     if wrong := next((name for name in chosen if name not in known), None):
-        raise TypeError(f"vectorize has no option {wrong!r}")
+        raise TypeError(f"{decorator} has no option {wrong!r} (options: {', '.join(known)})")
     return chosen
 
 

@@ -18,6 +18,8 @@ import numpy as np
 
 from loopir.lazy_dataclass import record, replace
 
+from ...frontend.ast_walk import walk_nodes
+from ...frontend.core_nodes import mark_internal
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part
 from ...frontend.macros.replay_guards import guarded
@@ -146,9 +148,14 @@ class Search:
         """)
 
     def for_one_key(self, name: str, text: str) -> list[ast.stmt]:
-        """Searches the only key, and binds `name` to the value of `text`, an expression of HI."""
+        """Searches the only key, and binds `name` to the value of `text`, an expression of HI. The
+        loop is one operation of the source.
+        """
         lines = f"LO = 0\nHI = N\nKEY = T(V)\nLINES\nNAME = NP.int64({text})"
         steps = self.halved() if numpy_searches_by_halves() else self.bisected()
+        for node in walk_nodes(*steps):
+            if isinstance(node, ast.While):
+                mark_internal(node)
         return self.code(lines, NAME=name, V=self.keys.at(()), LINES=steps)
 
     def in_sorted_copy(self, name: str, text: str) -> list[ast.stmt]:

@@ -490,6 +490,17 @@ def test_folds_tell_arrays_from_scalars() -> None:
     assert types(f) == {"x": "f64[:]", "y": "f64[:]", "a": "float", "b": "float"}
 
 
+def test_folds_of_expressions_are_of_arrays() -> None:
+    def f(x, a, y, b, z, c, w, d):
+        e = np.sum(TWO * x + a) + (2 * y - b).mean()
+        return e + np.max(np.exp(-z) * c, axis=1) + np.std(d * w) + w[0]
+
+    assert types(f) == {
+        "x": "f64[:]", "a": "float", "y": "f64[:]", "b": "float", "z": "f64[:, :]", "c": "float",
+        "w": "f64[:]", "d": "float",
+    }
+
+
 def test_whole_arrays() -> None:
     def f(x, X, Y, q, w, a, b, r, s, k):
         e = np.exp(x - x.max(axis=-1, keepdims=True))

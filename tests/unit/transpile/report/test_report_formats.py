@@ -208,6 +208,15 @@ def test_the_loops_around_are_counted() -> None:
     assert "in lines 11, 12; 16 B" in str(report)
 
 
+def test_no_more_loops_are_vectorised_than_there_are() -> None:
+    first = replace(REPORT.loops[0], fused_with=(13, 14))  # of a loop in line 14, which has others
+    others = [replace(REPORT.loops[0], span=Span(14, k, 14, k + 9)) for k in (8, 20)]
+    report = replace(REPORT, loops=(first, *others), rejections=())
+    assert "4 loops, 4 vectorised" in str(report)
+    scalar = replace(first, lanes=None)
+    assert "4 loops, 2 vectorised" in str(replace(report, loops=(scalar, *others)))
+
+
 def test_a_rejection_without_a_place_or_a_source() -> None:
     nowhere = Rejection("BUILD_NO_COMPILER", "there is no C compiler here", help="install one")
     assert as_plain(rejection_rows(nowhere, "a/b.py", {})) == (

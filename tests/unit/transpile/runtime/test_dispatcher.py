@@ -673,13 +673,19 @@ def test_right_options(threads: Any) -> None:
     assert f.options.threads == threads
 
 
+IN_A_CALLER = "put @fuse on a function that calls it"
+
+
 @pytest.mark.parametrize(
     ("thing", "said"),
     [
-        (len, "an object of type builtin_function_or_method"),
+        (len, f"an object of type builtin_function_or_method; {IN_A_CALLER}"),
+        (np.exp, f"an object of type ufunc; {IN_A_CALLER}"),
+        (np.sum, f"an object of type _ArrayFunctionDispatcher; {IN_A_CALLER}"),
+        (np.float64(2.0), "an object of type float64"),
         (3, "an object of type int"),
         (None.__class__, "the class NoneType"),
-        ("f", "an object of type str"),
+        ("f", 'an object of type str; options are keywords, such as target="avx2"'),
         (staticmethod(doubled), "an object of type staticmethod; put @fuse under it"),
         (type("Model", (), {}), "the class Model; put @fuse on its methods"),
         (property(doubled), "an object of type property; put @fuse under it"),

@@ -46,3 +46,15 @@ def test_arrays_in_any_order(function: Any) -> None:
             a.sort()
         assert_same(outcome(fused, (a, v)), outcome(function, (a, v)), f"{a} {v}")
     assert fused.stats.compiled > 50
+
+
+def test_reports_list_no_search_for_one_key() -> None:
+    def below(a: Any, v: Any) -> Any:
+        total = 0
+        for k in v:
+            total += np.searchsorted(a, k)
+        return total
+
+    (loop,) = fuse(below).report(np.ones(8), np.ones(3)).loops
+    assert loop.what != "while"
+    assert loop.notes[0] == "`np.searchsorted(a, k)` needs a loop of its own"
