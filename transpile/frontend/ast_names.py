@@ -15,7 +15,8 @@ from .ast_walk import NodeTransformer, child_nodes, copy_tree, walk_nodes
 __all__ = [
     "COMPREHENSIONS", "binding_pairs", "bound_names", "name_bindings", "values_bound_to",
     "names_bound_once", "declared_outer", "mentions_none_of", "local_names", "rename_names",
-    "fresh_name", "generator_yield", "names_bound_by", "names_used",
+    "fresh_name", "generator_yield", "has_private_names", "mangle_private_names",
+    "names_bound_by", "names_used",
 ]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -157,6 +158,49 @@ def names_bound_by(node: ast.AST) -> Iterable[str]:
         case ast.alias(name=name, asname=asname):
             return (asname or name.partition(".")[0],)
     return ()
+
+
+def mangle_private_names(method: ast.FunctionDef, class_name: str) -> None:
+    """Writes the class-private names in a method of the class `class_name` as Python does when it
+    compiles the class, so that they mean the same outside of it. Changes `method`.
+
+        self.__rate * __n      in a class `_Model`      →      self._Model__rate * _Model__n
+
+    Its own name and keywords of calls are kept, as Python keeps them. A method with a class in it,
+    whose names are that class's, or with a private name in a statement that binds names by other
+    means (``global``, ``import``, ``def``), is not changed.
+    """
+    prefix = "_" + class_name.lstrip("_")
+    inner = [n for n in walk_nodes(method) if n is not method]
+    bound = {name for n in inner if not isinstance(n, ast.Name) for name in names_bound_by(n)}
+    bound |= declared_outer(method)
+    if prefix == "_" or any(_is_class_private(name) for name in bound):
+        return
+    if any(isinstance(n, ast.ClassDef) for n in inner):
+        return
+    for n in inner:
+        match n:
+            case ast.Name(id=name) if _is_class_private(name):
+                n.id = prefix + name
+            case ast.Attribute(attr=name) if _is_class_private(name):
+                n.attr = prefix + name
+            case ast.arg(arg=name) if _is_class_private(name):
+                n.arg = prefix + name
+
+
+def has_private_names(tree: ast.AST) -> bool:
+    """Whether names of variables, parameters or attributes in `tree` are class-private."""
+    return any(
+        _is_class_private(name)
+        for n in walk_nodes(tree)
+        if not isinstance(n, ast.keyword)
+        for name in (getattr(n, field, None) for field in ("id", "attr", "arg"))
+        if isinstance(name, str)
+    )
+
+
+def _is_class_private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
 
 
 def declared_outer(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

@@ -24,7 +24,7 @@ from loopir.process.signal_exceptions import failures, suppress_failures
 from targets.file_kinds import is_file
 
 from ..diagnostics import Refused, Rejection
-from .ast_names import generator_yield, local_names
+from .ast_names import generator_yield, local_names, mangle_private_names
 from .ast_walk import child_blocks, child_nodes, copy_tree, walk_nodes
 from .bytecode_check import compiles_to
 from .suppress_warnings import suppress_warnings
@@ -123,6 +123,7 @@ def read_source(fn: Callable[..., Any]) -> Source:
     4. `_definition_at` parses the ``def`` that begins at the first line of the code object.
     5. `compiles_to` compares that ``def`` with the bytecode, since the file may have been edited
        after `fn` was defined: what is compiled must be what Python would run.
+    6. Class-private names of a method become those that Python uses (`mangle_private_names`).
 
     Raises Refused: LOWER_UNSUPPORTED for an async function, LOWER_TYPE where a constant has so many
     digits that `compiles_to` cannot compare it, else SOURCE_UNAVAILABLE.
@@ -168,6 +169,9 @@ def read_source(fn: Callable[..., Any]) -> Source:
                  "the function",
             help="if the file was edited, start Python again, or reload the module",
         )
+    *_, outer, _ = ("<locals>", *fn.__qualname__.split("."))
+    if outer != "<locals>":
+        mangle_private_names(tree, outer)
     source = _source(tree, fn.__qualname__, code.co_filename, lines)
     _read[fn] = _ReadSource(text, code, replace(source, tree=copy_tree(tree)))
     return replace(source, function=fn)

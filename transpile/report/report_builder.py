@@ -420,7 +420,7 @@ def report_compiled(
         loops=loops,
         missing_threads=missing_threads(loops),
         temporaries=_temporaries(stages, terms, names),
-        names=names,
+        names={terms.unmangled(name): kinds for name, kinds in names.items()},
         stats=stats,
         source=terms.lines,
     )

@@ -68,6 +68,9 @@ _STRING = re.compile(r"(?<![fF])(?<![fF][rR])(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\
 _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
 """A name in a citation; neither an attribute nor the name of a keyword argument."""
 
+_MANGLED = re.compile(r"(?<!\w)_[^\W_]\w*?(__\w+)")
+"""A class-private name as Python mangles it, such as ``_Model__rate``."""
+
 _COUNTER = re.compile(rf"{_STRING.pattern}|{counter_name('')}(\w+)")
 """A string literal, or the variable that counts the items of a list (`counter_name`)."""
 
@@ -279,6 +282,8 @@ class UserTerms:
         if segment is not None:  # a value is cited, and not the statement that returns it
             segment = segment.removeprefix("return ").strip()
 
+        text = self.unmangled(text)
+
         def translated(match: re.Match[str]) -> str:
             if text.endswith("no attribute ", 0, match.start()):
                 return match[0]
@@ -293,6 +298,17 @@ class UserTerms:
             return f"`{next(filter(None, spellings), cites)}`"
 
         return CITATION.sub(translated, text)
+
+    def unmangled(self, text: str) -> str:
+        """`text` with the class-private names as the source spells them: ``_Model__rate`` is
+        ``__rate``.
+        """
+
+        def spelled(name: re.Match[str]) -> str:
+            written = name[1] in self.identifiers and name[0] not in self.identifiers
+            return name[1] if written else name[0]
+
+        return _MANGLED.sub(spelled, text)
 
     def sentence(self, text: str, unnamed: str) -> str:
         """`text`, which cites variables, with the user's; `unnamed` stands for any other one."""

@@ -150,6 +150,35 @@ def attributes_set(c, most):
     return c.total
 
 
+class Meter:
+    __unit = 3
+
+    def __init__(self, n: int, rng: Rng) -> None:
+        self.a, self.__total, self.__last = whole(n, rng), 0.0, 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Meter) and repr(vars(self)) == repr(vars(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __scaled(self, v):
+        return v * self.__unit
+
+    def read(self, i, __offset=1):
+        self.__total += self.__scaled(self.a[i]) + __offset
+        self.__last = i
+        return self.__total
+
+
+@on_objects(meter=lambda n, rng: (Meter(n, rng), 9.0))
+def private_names(meter, most):
+    count = 0
+    for i in range(len(meter.a)):
+        if meter.read(i) > most:
+            count += 1
+    return count
+
+
 @on_objects(pairs=lambda n, rng: (((1, n), (3, 4)),))
 def nested_pairs(t):
     s = 0.0

@@ -22,7 +22,7 @@ from ...codes.lowering_codes import HELP_FOR_ARGUMENTS, HELP_WITHOUT_OPTIONS, HE
 from ...diagnostics import Refused
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
 from ...types.value_types import ArgType, ObjectType, WrappedFunction
-from ..ast_names import declared_outer
+from ..ast_names import declared_outer, has_private_names
 from ..ast_walk import walk_nodes
 from ..bytecode_check import is_lambda
 from ..core_nodes import copy_location
@@ -93,7 +93,7 @@ def callee_of(function: FunctionType) -> Callee | NotInlined:
     - a generator or coroutine: a call of it does not run the body;
     - one whose source is not found, or is not that of its bytecode (`read_source`);
     - one that binds a global or a name of its closure: in the caller, that would be a local;
-    - a method with private names such as ``self.__x``: only in its class are these mangled.
+    - a method with private names that `mangle_private_names` has left, such as ``import __x``.
     """
     code = function.__code__
     if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
@@ -112,8 +112,7 @@ def callee_of(function: FunctionType) -> Callee | NotInlined:
         return NotInlined(f"cannot be read: {why.message}", help)
     if declared_outer(source.tree) - set(code.co_freevars):
         return NotInlined("binds global names", "let it return the value, and bind that here")
-    mangled = {n for n in code.co_names if n.startswith("_") and "__" in n and n[-2:] != "__"}
-    if mangled and "." in function.__qualname__:
+    if "." in function.__qualname__ and has_private_names(source.tree):
         return NotInlined(
             "has names that its class mangles", "begin its private names with one underscore")
     if code.co_freevars and declared_outer(source.tree) & set(code.co_freevars):

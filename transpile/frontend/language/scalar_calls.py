@@ -10,6 +10,8 @@ import ast
 import builtins
 import math
 import operator
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,12 +49,23 @@ _INT_FUNCTIONS: tuple[tuple[object, str, str], ...] = (
     (math.gcd, "",
      "NAME = A if A >= 0 else -A\nT = B if B >= 0 else -B\n"
      "while T != 0:\n    S = NAME % T\n    NAME = T\n    T = S"),
+    (math.lcm, "",
+     "NAME = A if A >= 0 else -A\nT = B if B >= 0 else -B\n"
+     "while T != 0:\n    S = NAME % T\n    NAME = T\n    T = S\n"
+     "if NAME != 0: NAME = A // NAME * B\nif NAME < 0: NAME = -NAME"),
+    (builtins.pow, "B < 0 or C == 0",
+     "NAME = 1 % C\nS = A % C\nT = B\n"
+     "while T > 0:\n    if T & 1 == 1: NAME = NAME * S % C\n"
+     "    T = T >> 1\n    if T > 0: S = S * S % C"),
     (math.isqrt, f"A < 0 or A >= {_MAX_ISQRT}", "NAME = int(NP.sqrt(A))"),
 )
-"""Each function of an int A, or of ints A and B, the condition under which the call is left to
-Python ("": never), and a template that computes NAME. In it I, T and S become fresh names, and NP
-is NumPy. A new function needs a row here, and nothing else.
+"""Each function of an int A, or of ints A and B, or A, B and C, the condition under which the call
+is left to Python ("": never), and a template that computes NAME. In it I, T and S become fresh
+names, and NP is NumPy. A new function needs a row here, and nothing else.
 """
+
+_FOLDED = (math.gcd, math.lcm)
+"""Functions of any number of ints: those of more than two are calls of two, one in another."""
 
 
 @fires_on(ast.Assert)
@@ -118,15 +131,20 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
     ints = all(cx.fact(a).is_int for a in node.args)
     if row is None or not ints or not cx.is_builtin("range", "int"):
         return None
+    if function in _FOLDED and len(node.args) > 2:
+        *rest, last = node.args
+        inner = copy_location(ast.Call(node.func, rest, []), node)
+        return cx.expr("F(A, B)", F=node.func, A=inner, B=last)
     test, text = row
-    if len(node.args) != (2 if "B" in text else 1):
-        return None  # Python raises, or it is `math.gcd` of three
+    holes = [hole for hole in "ABC" if hole in re.findall(r"\b[A-Z]\b", text)]
+    if len(node.args) != len(holes) or _is_inverse(function, node.args):
+        return None
     name = cx.fresh("n")
 
     def lines() -> list[ast.stmt]:
         arguments = [a if isinstance(a, (ast.Name, ast.Constant)) else bind_fresh(a, "t", cx)
                      for a in node.args]
-        parts = dict(zip("AB", arguments, strict=False))
+        parts = dict(zip(holes, arguments, strict=True))
         fresh = {hole: cx.fresh(hint) for hole, hint in (("I", "i"), ("T", "t"), ("S", "t"))}
         rewritten = cx.code(text, NAME=name, NP=cx.numpy, **parts, **fresh)
         original = cx.code("NAME = E", NAME=name, E=ast.Call(node.func, list(arguments), []))
@@ -134,6 +152,14 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
         return guarded(checks, original[0], rewritten, cx)
 
     return cx.bound_name(name, lines)
+
+
+def _is_inverse(function: object, args: Sequence[ast.expr]) -> bool:
+    """Whether the call is ``pow(a, -1, m)``, an inverse modulo m, which Python computes."""
+    match args:
+        case [_, ast.UnaryOp(op=ast.USub(), operand=ast.Constant()), _]:
+            return function is builtins.pow
+    return False
 
 
 _SPREAD = "".join(f"NAME = NAME | NAME >> {k}\n" for k in (1, 2, 4, 8, 16, 32))
@@ -153,17 +179,22 @@ _INT_METHODS = {"bit_count": _COUNT, "bit_length": _SPREAD + _COUNT}
 """Methods of an int, as a template that turns its absolute value NAME into the result."""
 
 
-@fires_on(ast.Call, calls=[".conjugate", ".count", *(f".{name}" for name in _INT_METHODS)])
+@fires_on(
+    ast.Call,
+    calls=[".conjugate", ".count", ".is_integer", *(f".{name}" for name in _INT_METHODS)],
+)
 def number_method(node: ast.AST, cx: Context) -> ast.expr | None:
     """Methods of Python's ints and floats are written out; a number is its own conjugate.
 
         t = float(s).conjugate()
         j = n.bit_count()
+        t = float(s).is_integer()
     →
         t = +float(s)
         _n = n if n >= 0 else -n
         …
         j = _n
+        t = float(s) % 1.0 == 0.0
 
     The ones among the digits, ``bin(i).count("1")``, are ``int(i).bit_count()``.
     """
@@ -180,6 +211,10 @@ def number_method(node: ast.AST, cx: Context) -> ast.expr | None:
     if method == "conjugate":
         is_number = _is_python_scalar(x, cx) and is_real(x, cx)
         return cx.expr("+A", A=x) if is_number else None  # of a bool it is an int, as its conjugate
+    if method == "is_integer":
+        is_float = {t.dtype for t in _reals(x, cx)} == {"f64"}
+        is_known = is_float and _is_python_scalar(x, cx)  # a 0-d array has no such method
+        return cx.expr("A % 1.0 == 0.0", A=x) if is_known else None
     if method not in _INT_METHODS or not cx.fact(x).is_int:
         return None
     name = cx.fresh("n")

@@ -51,7 +51,8 @@ EXPRESSIONS = (
         "np.arctan2", "np.hypot", "np.fmod", "np.copysign", "math.atan2", "math.hypot",
         "math.fmod", "math.remainder", "math.nextafter", "math.copysign",
     )),
-    "bin(V).count('1')",
+    "bin(V).count('1')", "V.is_integer()", "math.gcd(V, 6, 4)", "math.lcm(V, 6)",
+    "math.lcm(4, V, -6)", "pow(V, 3, 7)", "pow(3, V, -5)", "pow(3, V, V)",
 )
 KINDS = {
     "an element": "v", "a 0-d array": "np.where(v > 1, v, v)", "clipped": "np.clip(v, 0, 5)",
@@ -125,8 +126,27 @@ def test_binomials_of_many_are_found_at_once() -> None:
         assert fused(n, k) == chosen(n, k)
 
 
+@pytest.mark.parametrize(("base", "exponent", "modulus"), [
+    (3, 200, 13), (-3, 7, 5), (3, 2, -5), (7, 0, 1), (7, 0, -1), (2, 62, 2**62), (0, 0, 9),
+    (3, 5, 2**63 - 1), (2**62, 3, 10**6), (5, 2**62, 97), (3, -1, 7), (3, -1, 6), (3, 4, 0),
+])
+def test_powers_modulo(base: int, exponent: int, modulus: int, tmp_path: Path) -> None:
+    """Also where Python raises, takes an inverse, or has intermediate results beyond 64 bits."""
+    text = "def f(a, b, m):\n    s = 0\n    for k in range(4):\n        s += pow(a + k, b, m)\n"
+    f = written(tmp_path, f"{text}    return s\n").f
+    fused = fuse(f, on_reject="raise")
+    arguments = base, exponent, modulus
+    for _ in range(2):
+        assert outcome(fused, arguments) == outcome(f, arguments)
+    if exponent >= 0 and abs(base) < 2**31 and 0 < abs(modulus) < 2**31:
+        assert fused.stats.compiled == 2
+
+
 @pytest.mark.parametrize(
-    "call", ["factorial(n, n)", "isqrt(n, n)", "comb(n)", "comb(n, n, n)", "gcd(n, n, n)", "gcd(n)"]
+    "call", [
+        "factorial(n, n)", "isqrt(n, n)", "comb(n)", "comb(n, n, n)", "gcd(n, n, n)", "gcd(n)",
+        "lcm()",
+    ]
 )
 def test_calls_with_another_number_of_arguments(call: str, tmp_path: Path) -> None:
     """Python raises TypeError, or it is a call that is not written out: never another answer."""
