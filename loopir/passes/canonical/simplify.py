@@ -155,7 +155,9 @@ def _has_no_effect(s: Loop) -> bool:
 
 
 def _simplified_branch(s: If) -> If | tuple[Stmt, ...]:
-    """Simplify a branch with a constant condition, without effect, or with an empty ``then``."""
+    """Simplify a branch with a constant condition, without effect, or with an empty ``then``; and
+    one with a negated condition, whose sides change places, unless only ``then`` has statements.
+    """
     if isinstance(s.cond, Const):
         taken = s.then if s.cond.value else s.orelse
         yields = (Assign(y.name, y.then if s.cond.value else y.orelse) for y in s.yields)
@@ -164,4 +166,8 @@ def _simplified_branch(s: If) -> If | tuple[Stmt, ...]:
         return s if may_raise_flags(s.cond) else ()
     if not s.then and s.orelse and not s.yields:
         return replace(s, cond=rewrite(Call("not", (s.cond,), "bool")), then=s.orelse, orelse=())
+    match s.cond:
+        case Call("not", (cond,)) if (s.orelse or s.yields) and (s.orelse or not s.then):
+            swapped = tuple(replace(y, then=y.orelse, orelse=y.then) for y in s.yields)
+            return replace(s, cond=cond, then=s.orelse, orelse=s.then, yields=swapped)
     return s

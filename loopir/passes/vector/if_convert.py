@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...algebra.constant_folding import fold_constants, literal, neutral_element
+from ...algebra.constant_folding import fold_constants, literal, neutral_element, worst_value
 from ...algebra.index_builder import logical_not
 from ...algebra.may_raise import call_may_raise, may_only_underflow
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.implied_conditions import conjuncts
+from ...dtypes import DTYPES
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import bottom_up, contains, walk_statements
 from ...lazy_dataclass import record, replace
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+_EXTREMA = frozenset(("min", "max", "minimum", "maximum"))
 _MAX_DEPTH = 24
 """Branches inside of one another, as a chain of ``elif`` has them, beyond which a loop keeps them:
 straight-line code computes all sides, and the size of the masks grows with the square of that."""
@@ -234,14 +236,25 @@ def _split_reduction(longer: Expr, shorter: Expr) -> tuple[str, Expr, Const] | N
     if not isinstance(longer, Call) or len(longer.args) != 2 or longer.dtype != shorter.dtype:
         return None
     a, b = longer.args
-    neutral = (
-        literal(0, longer.dtype) if longer.op == "sub" else neutral_element(longer.op, longer.dtype)
-    )
+    neutral = _right_neutral_element(longer.op, longer.dtype)
     if neutral is None or OPS[longer.op].result != OPS[longer.op].operands[0]:
         return None
     if a == shorter:
         return longer.op, b, neutral
-    return (longer.op, a, neutral) if b == shorter and longer.op != "sub" else None
+    is_two_sided = longer.op != "sub" and (
+        longer.op not in _EXTREMA or DTYPES[longer.dtype].kind in "iu"
+    )
+    return (longer.op, a, neutral) if b == shorter and is_two_sided else None
+
+
+def _right_neutral_element(op: str, dtype: str) -> Const | None:
+    """The right operand with which `op` gives its left one, whatever that is; None if there is
+    none. An extremum of floats has one on the right alone: ``max(nan, -inf)`` is NaN, but
+    ``max(-inf, nan)`` is not.
+    """
+    if op == "sub":
+        return literal(0, dtype)
+    return worst_value(op, dtype) if op in _EXTREMA else neutral_element(op, dtype)
 
 
 def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
