@@ -18,7 +18,7 @@ from .constant_folding import fold_constants, is_constant, is_lossless_cast, neu
 from .may_raise import may_raise_flags
 
 __all__ = [
-    "absorb_negation", "absorbing_constant", "divide_by_one", "drop_equal_operand",
+    "absorb_negation", "absorbing_constant", "count_by_bit", "divide_by_one", "drop_equal_operand",
     "compare_with_itself", "subtract_zero", "narrow_comparison", "push_negation",
     "drop_length", "drop_neutral_operand", "combine_offsets", "expand_power", "fold_negation",
     "cancel_involution", "cancel_term", "push_cast_into_select", "push_cast_into_sum",
@@ -441,6 +441,34 @@ def select_by_bool(e: Call) -> Expr | None:
     return None
 
 
+def count_by_bit(e: Call) -> Expr | None:
+    """Integer ``select(x & 1 != 0, 1, 0)`` → ``x & 1`` and ``select(x & 1 == 0, 1, 0)`` → ``1 - (x
+    & 1)``, where x has the dtype of the result; the same of ``x % 2``, and of a cast of the bool.
+    """
+    match e:
+        case Call("select", (c, Const(1), Const(0))) | Call("cast", (Call(dtype="bool") as c,)):
+            swapped = False
+        case Call("select", (c, Const(0), Const(1))):
+            swapped = True
+        case _:
+            return None
+    match c:
+        case Call("eq" | "ne" as op, (bit, Const(0 | 1 as value))) if _is_bit(bit):
+            if not _is_int(e.dtype) or bit.dtype != e.dtype:
+                return None
+            is_set = (op == "eq") == (value == 1)
+            return bit if is_set != swapped else Call("sub", (Const(1, e.dtype), bit), e.dtype)
+    return None
+
+
+def _is_bit(e: Expr) -> bool:
+    """Whether the integer `e` is the last bit of a number: 0 or 1."""
+    match e:
+        case Call("bitand", (_, Const(1)) | (Const(1), _)) | Call("mod", (_, Const(2))):
+            return _is_int(e.dtype)
+    return False
+
+
 def push_cast_into_sum(e: Call) -> Expr | None:
     """``f64(i64(a) - i64(b))`` → ``f64(a) - f64(b)`` of bools, and of longer sums of bools and
     small constants, which floats hold exactly: lanes of floats then need no ints. A zero is 0.0 in
@@ -523,8 +551,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "pow": (expand_power,),
     **{op: (*_REDUCING, absorb_negation) for op in _DUAL},
     "not": (cancel_involution, push_negation),
-    "select": (simplify_select, merge_nested_selects, select_to_extremum),
-    "cast": (simplify_cast, push_cast_into_select, push_cast_into_sum),
+    "select": (simplify_select, merge_nested_selects, select_to_extremum, count_by_bit),
+    "cast": (simplify_cast, count_by_bit, push_cast_into_select, push_cast_into_sum),
 }
 """The rules of each operation, in the order in which they are tried. The first that applies
 decides, and `rewrite` starts over with its result.
