@@ -52,6 +52,7 @@ from .frontend.core_nodes import ReplayIf, copy_location, fix_missing_locations
 from .frontend.iterators import (
     builtin_folds,
     comprehensions,
+    endless_while,
     for_loops,
     iterables,
     itertools_loops,
@@ -336,6 +337,7 @@ MACROS: tuple[Macro, ...] = (
     # before for_loop, after which d is no constant
     unroll_constants.decided_range,           # for d in range(-1, 2): if d != 0
     unroll_constants.unroll_constant_loop,    # for d in (-1, 0, 1)
+    endless_while.endless_while,              # while True: if i >= n: break
     while_to_for.while_to_for,                # while i < n: …; i += 1
     for_loops.loop_over_changing_list,        # for v in a: a.append(v)
     itertools_loops.product_loops,            # for u, v in product(x, y), combinations(x, 2)
