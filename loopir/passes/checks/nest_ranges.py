@@ -168,11 +168,14 @@ class _Nest:
         else:
             if q.first != q.last:
                 p, q = q, p
-            if q.first != q.last:
-                return None
+            if q.first != q.last:  # the product of two that grow grows, if neither is negative
+                if any(isinstance(e, Const) and e.value < 0 for e in (p.first, q.first)):
+                    return None
+                limits[_compare("ge", p.first, _ZERO)] = None
             limits[_compare("ge", q.first, _ZERO)] = None
             self.has_products |= p.first != p.last and not isinstance(q.first, Const)
-            ends = index_mul(p.first, q.first), index_mul(p.last, q.first)
+            self.has_products |= q.first != q.last
+            ends = index_mul(p.first, q.first), index_mul(p.last, q.last)
             most = p.most * q.most
         return _Ends(*ends, most) if most <= _MOST else None
 

@@ -44,12 +44,32 @@ def last_first(a, b, c, n, m):
     return c
 
 
+def products(a, b, c, n, m):
+    for i in range(n):
+        for j in range(m):
+            c[j] += (i * j + (i + 1) * (j - 2)) % 5
+            c[i * j % len(c)] += i * j % 3
+    return c
+
+
+def products_left_early(a, b, c, n, m):
+    for i in range(n << 40):
+        for j in range(m << 40):
+            if j > 2:
+                break
+            c[0] += (i * j * 3) % 7
+        if i > 2:
+            break
+    return c
+
+
 FUNCTIONS = [product, smoothed, shifted, last_first]
+PRODUCTS = [products, products_left_early]
 SIZES = [(0, 0), (1, 1), (2, 3), (3, 2), (17, 5), (5, 17), (-1, 4), (4, -1), (1, 40)]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8"])
-@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("f", [*FUNCTIONS, *PRODUCTS])
 def test_flattened_tables_give_pythons_answer(f: Any, dtype: str) -> None:
     compiled = fuse(f, on_reject="raise", reassociate=False)
     rng = np.random.default_rng(0)
