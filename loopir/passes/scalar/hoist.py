@@ -1,7 +1,7 @@
 """Loop-invariant code motion: invariant expressions and folds are computed before the loop."""
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -81,11 +81,16 @@ def hoist(kernel: Kernel) -> Kernel:
         """`s` with its invariant expressions before it."""
         if not isinstance(s, Loop | Zip):
             return s
-        checks, s = _hoisted_checks(s, memory)
-        folds, s = _hoisted_folds(s, memory, fresh)
-        loop = _hoisted_loop(s, memory, fresh)
-        before = (*checks, *folds)
-        return (*before, *(loop if isinstance(loop, tuple) else (loop,))) if before else loop
+        before: list[Stmt] = []
+        while True:
+            checks, s = _hoisted_checks(s, memory)
+            folds, s = _hoisted_folds(s, memory, fresh)
+            bindings, s = hoist_from(s, memory, fresh, lambda _: True)
+            before += (*checks, *folds, *bindings)
+            further = _without_copies(s, bindings)
+            if further is s:
+                return (*before, s) if before else s
+            s = further
 
     return map_statements(kernel, edit, Loop | Zip)
 
@@ -200,10 +205,24 @@ def _hoisted_checks(s: Loop | Zip, memory: AliasInfo) -> tuple[tuple[Stmt, ...],
     return before, replace(s, body=body)
 
 
-def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt | tuple[Stmt, ...]:
-    """The loop, after the bindings of what was hoisted; `s` itself if there is nothing to hoist."""
-    bindings, loop = hoist_from(s, memory, fresh, lambda _: True)
-    return (*bindings, loop) if bindings else s
+def _without_copies(s: L, bindings: Sequence[Assign | If]) -> L:
+    """`s` with the names of `bindings` in place of those that only stand for them, so that what is
+    computed from these is invariant, too; `s` itself if there are none::
+
+        h = i * scale                            h = i * scale
+        for j in loop(0, n):                     for j in loop(0, n):
+            y = h                           →        out[i, j] = trunc(h) + x[j]
+            out[i, j] = trunc(y) + x[j]
+    """
+    hoisted = bound_names(*bindings)
+    copies = [
+        x for x in s.body
+        if isinstance(x, Assign) and isinstance(x.value, Var) and x.value.name in hoisted
+    ]
+    if not copies:
+        return s
+    body = tuple(x for x in s.body if not any(x is c for c in copies))
+    return substitute(replace(s, body=body), {c.name: c.value for c in copies})
 
 
 def hoist_from(
@@ -234,7 +253,7 @@ def _needs_iteration(e: Expr) -> bool:
     evaluate it: ``a / b`` may raise a flag, which would become a warning; ``x[0]`` may load out of
     bounds, since the check that it is in bounds may be one for the iterations of the loop.
 
-    `_hoisted_loop` asks this of each invariant, and puts those for which it is true into a branch
+    `hoist_from` asks this of each invariant, and puts those for which it is true into a branch
     on the loop having an iteration.
     """
     return may_raise_flags(e) or any(isinstance(n, Load) for n in walk(e))
