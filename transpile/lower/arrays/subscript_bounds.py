@@ -131,9 +131,10 @@ def _affine_subscript(
 
     The margins are ``subscript`` and ``length - 1 - subscript``; the subscript is in bounds where
     both are >= 0. A margin is proved by the intervals, the loops, and in case 2 the condition of a
-    ``while`` (`_is_proved_nonnegative`). A subscript that is negative by its interval, such as
-    ``x[-1]``, means ``length + subscript`` in Python, and the cases look at that sum. (That
-    ``x[i - n]`` is negative follows from the loop only: it is left to case 5.)
+    ``while`` (`_is_proved_nonnegative`): of ``x[i + 1:][j]`` the length changes with i, too, so
+    that the ends of the subscript alone would not tell. A subscript that is negative by its
+    interval, such as ``x[-1]``, means ``length + subscript`` in Python, and the cases look at that
+    sum. (That ``x[i - n]`` is negative follows from the loop only: it is left to case 5.)
     """
     wrapped = _wrapped_param(b, subscript, length_form)  # case 1
     if wrapped is not None:
@@ -145,13 +146,12 @@ def _affine_subscript(
     low_margin, high_margin = subscript, length_form + LinearForm({}, -1) - subscript
     low_proved = _is_proved_nonnegative(b, low_margin, subscript)
     high_proved = _is_proved_nonnegative(b, high_margin, subscript)
-    if not (low_proved and high_proved):  # case 3
-        low, high = None if low_proved else low_margin, None if high_proved else high_margin
-        under_conditions = _subscript_under_conditions(b, subscript, length, low, high, node)
-        if under_conditions is not None:
-            return under_conditions
-    elif b.path.while_names & subscript.terms.keys():  # case 2
+    if low_proved and high_proved:  # case 2, or case 4 without a guard
         return linear_num(b, subscript), None
+    low, high = None if low_proved else low_margin, None if high_proved else high_margin
+    under_conditions = _subscript_under_conditions(b, subscript, length, low, high, node)  # case 3
+    if under_conditions is not None:
+        return under_conditions
     if not low_proved and _is_excluded_before(b, subscript):
         return None
     if _prove_or_guard_range(b, subscript, length_form, node):  # case 4

@@ -99,3 +99,43 @@ def f(n, k, w):
     assert fused.stats.compiled == 4
     given = 0, np.arange(3), np.ones(3)
     assert_same(outcome(fused, given), outcome(f, given), f"{made}, out of bounds")
+
+
+REST_OF_ROWS = {
+    "behind": "c += np.count_nonzero(x[i + 1:] > x[i])",
+    "before": "c += np.sum(x[:i] < y[i])",
+    "both": "c += np.count_nonzero(np.abs(x[i + 1:] - y[i + 1:]) < 0.5)",
+    "rows": "out[i, i + 1:] = x[i + 1:] * 2 - y[i]",
+    "loops": "for j in range(len(x[i:])): out[i, j] = x[i:][j]",
+    "a step": "c += np.sum(x[i + 1::2])",
+    "downwards": "c += np.sum(x[i::-1] * y[i::-1])",
+}
+
+
+@pytest.mark.parametrize("body", REST_OF_ROWS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8"])
+def test_slices_whose_length_changes_with_the_loop(
+    body: str, dtype: str, tmp_path: Path
+) -> None:
+    f = written(tmp_path, (
+        "import numpy as np\ndef f(x, y, n):\n    out = np.zeros((n, n))\n    c = 0\n"
+        f"    for i in range(n):\n        {REST_OF_ROWS[body]}\n    return c, out\n")).f
+    g = fuse(f, on_reject="silent", reassociate=False)
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 2, 3, 17, 60):
+        for more, other in ((0, 0), (3, 3), (0, 1), (0, -1), (-1, -1)):
+            x = rng.integers(0, 9, max(n + more, 0)).astype(dtype)
+            y = rng.integers(0, 9, max(n + other, 0)).astype(dtype)
+            assert_same(outcome(g, (x, y, n)), outcome(f, (x, y, n)), f"{n} {more} {other}")
+
+
+def test_slices_of_one_length_are_counted_without_a_mask_in_memory() -> None:
+    def above(x):
+        c = 0
+        for i in range(len(x)):
+            c += np.count_nonzero(x[i + 1:] > x[i])
+        return c
+
+    text = fuse(above, on_reject="raise").emit("loopir", np.ones(9))
+    assert "bool[" not in text.split("result")[0]
+    assert "check(inside" not in text
