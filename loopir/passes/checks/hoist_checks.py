@@ -7,6 +7,7 @@ loops that stand for a whole-array operation of NumPy, which writes nothing wher
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from ...algebra.constant_folding import literal
@@ -45,11 +46,15 @@ from ...nodes import (
 )
 from ...op_table import OPS
 from ...statement_blocks import Block, map_nested_blocks
+from ..vector.if_convert import flatten_loop
+from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["hoist_checks", "checks_before_writing", "hoistable_checks", "assume_checks_hold"]
 
 _Overlap: TypeAlias = Callable[[frozenset[str], frozenset[str]], bool]
 """Whether one of the first arrays may share memory with one of the second ones."""
+_MAX_WEIGHT = 40.0
+"""Limit on the weight of the operations that are computed once more, for the checks alone."""
 _UNSUPPORTED = (Break, Return, While, Scan, Zip)
 
 
@@ -64,7 +69,9 @@ def hoist_checks(kernel: Kernel) -> Kernel:
     loop that writes an array which it or the code before it reads, and that code writes nothing
     visible. An array that is only written needs no copy: the replay writes it again. A kernel that
     is replayed for a float condition (``strict``), which shows only at the end, needs the copy
-    anyway, and stays as it is. Before::
+    anyway, and stays as it is. A loop that writes private arrays alone needs no copy, but stays
+    scalar code if the data decide where: its checks are moved, too, if they cost little
+    (`_with_scatter_checks_hoisted`). Before::
 
         def k(b: i32[::1], h: mut(f64[::1])):
             disjoint(b, h)
@@ -88,23 +95,74 @@ def hoist_checks(kernel: Kernel) -> Kernel:
                 inside = (at >= 0) & (at < h.shape[0])
                 h[select(True, at, 0)] = h[select(True, at, 0)] + 1.0
     """
-    checking = [k for k, s in enumerate(kernel.body) if may_replay(s)]
-    if kernel.stops or kernel.strict or not checking:
+    if kernel.stops or kernel.strict or not may_replay(*kernel.body):
         return kernel
-    last = checking[-1]
+    kernel = _with_early_checks(kernel)
+    last = max(k for k, s in enumerate(kernel.body) if may_replay(s))
     before, loop = kernel.body[:last], kernel.body[last]
     updates = (arrays_written((loop,)) & arrays_read((*before, loop))) - _private_arrays(kernel)
-    if (
-        not isinstance(loop, Loop)
-        or not updates
-        or arrays_written(before) - _private_arrays(kernel)
-    ):
+    if not isinstance(loop, Loop) or arrays_written(before) - _private_arrays(kernel):
         return kernel
+    if not updates:
+        return _with_scatter_checks_hoisted(kernel, loop, last)
     first = hoistable_checks(loop, AliasInfo(kernel).overlap, FreshNames(kernel).name)
     if first is None:
         return kernel
     body = (*before, *first, assume_checks_hold(loop), *kernel.body[last + 1 :])
     return replace(kernel, body=body, stops=True)
+
+
+def _with_early_checks(kernel: Kernel) -> Kernel:
+    """`kernel` with the checks of its outermost block that load nothing before the statements that
+    they do not depend on: a loop may then be the last statement with checks.
+    """
+    body: list[Stmt] = []
+    for s in kernel.body:
+        place = len(body)
+        if isinstance(s, Check) and is_replay_check(s) and not contains(s.cond, Load):
+            read = names_read(s)
+            while place and isinstance(body[place - 1], Loop) and not may_raise_flags(s.cond):
+                if read & bound_names(body[place - 1]):
+                    break
+                place -= 1
+        body.insert(place, s)
+    return replace(kernel, body=tuple(body)) if tuple(body) != kernel.body else kernel
+
+
+def _with_scatter_checks_hoisted(kernel: Kernel, loop: Loop, place: int) -> Kernel:
+    """`kernel` with the checks of `loop`, its statement number `place`, before it, if the loop
+    only writes private arrays, at subscripts that the data decide: it stays scalar code, while a
+    loop of checks runs in vectors. Checks of values that the loop itself computes stay in it (that
+    a count does not overflow). Not if the checks compute much.
+    """
+    writes = arrays_written((loop,))
+    if writes - _private_arrays(kernel) or not writes & arrays_read((loop,)):
+        return kernel
+    flat = flatten_loop(loop, kernel, FreshNames(kernel)) or loop
+    obstacle = vectorization_obstacle(flat, kernel)
+    if obstacle is None or obstacle.code != "VECTOR_SUBSCRIPT":
+        return kernel
+    overlap = AliasInfo(kernel).overlap
+    checks = [s for s in loop.body if isinstance(s, Check) and is_replay_check(s)]
+    hoisted = [
+        c for c in checks
+        if _can_hoist(_check_slice((_with_checks(loop, (c,)),), set()), loop, overlap)
+    ]
+    first = hoistable_checks(_with_checks(loop, hoisted), overlap, FreshNames(kernel).name)
+    calls = [n for s in first or () for n in walk(s) if isinstance(n, Call)]
+    if not hoisted or first is None or sum(OPS[n.op].weight for n in calls) > _MAX_WEIGHT:
+        return kernel
+    inner = (n for s in loop.body if not isinstance(s, Check) for n in walk(s))
+    hoisted += [n for n in inner if isinstance(n, Check) and is_replay_check(n)]
+    rest = map_nested_blocks(loop, partial(_assume_block_checks_hold, only=tuple(hoisted)))
+    body = (*kernel.body[:place], *first, rest, *kernel.body[place + 1 :])
+    return replace(kernel, body=body, stops=True)
+
+
+def _with_checks(loop: Loop, checks: Sequence[Check]) -> Loop:
+    """`loop` with only these checks among those of its own block."""
+    body = tuple(s for s in loop.body if not isinstance(s, Check) or s in checks)
+    return replace(loop, body=body)
 
 
 def _private_arrays(kernel: Kernel) -> set[str]:
@@ -240,14 +298,17 @@ def _can_hoist(checks_only: tuple[Stmt, ...], loop: Loop, overlap: _Overlap) -> 
     return is_uncarried and is_exact and runs_to_end and is_unwritten
 
 
-def _assume_block_checks_hold(b: Block) -> Block:
-    """`b` without its checks, with their conditions replaced by True."""
-    checks = [s for s in b.stmts if isinstance(s, Check) and is_replay_check(s)]
+def _assume_block_checks_hold(b: Block, only: Sequence[Check] | None = None) -> Block:
+    """`b` without its checks, with their conditions replaced by True. ``only``: of these checks."""
+    checks = [
+        s for s in b.stmts
+        if isinstance(s, Check) and is_replay_check(s) and (only is None or s in only)
+    ]
     bound_here = bound_names(*(s for s in b.stmts if isinstance(s, Assign)))
     true_names = {c.cond.name for c in checks if isinstance(c.cond, Var)} & bound_here
     values: dict[str, Expr] = {name: literal(True, "bool") for name in true_names}
     stmts = tuple(
-        map_nested_blocks(substitute(s, values), _assume_block_checks_hold)
+        map_nested_blocks(substitute(s, values), partial(_assume_block_checks_hold, only=only))
         for s in b.stmts
         if s not in checks
     )

@@ -75,3 +75,50 @@ def test_a_histogram_copies_no_array(threads: int) -> None:
     types = {"b": type_of(np.arange(9)), "h": type_of(np.zeros(9, int))}
     stages = compile_stages(counts, types, Options(threads=threads))
     assert checks_before_writing(stages.kernel)
+
+
+LISTS = {
+    "counts": "t[k[i]] += 1",
+    "sums": "t[k[i]] += w[i]",
+    "of a product": "t[int(k[i]) * 2 - 1] += 1",
+    "under a condition": "if w[i] > 0.5: t[k[i]] += 1",
+    "of a place in a list": "t[t[k[i]] % 3] += 1",
+    "near the limit": "t[k[i]] += 2 ** 62",
+    "the greatest": "t[k[i]] = max(t[k[i]], int(k[i]))",
+    "one after the other": "t[k[i]] += 1; t[k[i] - 1] += 1",
+}
+
+
+@pytest.mark.share(9)
+@pytest.mark.parametrize("end", ["return t", "return np.array(t)", "out[:] = t; return out"])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_that_the_data_index(name: str, dtype: str, end: str, tmp_path: Path) -> None:
+    """Their checks run before the loop; the user's array is not touched where one fails."""
+    text = (
+        "import numpy as np\ndef f(k, w, out, n):\n    t = [0] * n\n"
+        f"    for i in range(len(k)):\n        {LISTS[name]}\n    {end}\n")
+    plain = written(tmp_path, text).f
+    compiled = fuse(plain, on_reject="silent", reassociate=False)
+    rng = np.random.default_rng(2)
+    for n, length in ((0, 0), (0, 1), (1, 0), (1, 3), (4, 2), (5, 17), (40, 1000)):
+        for low, high in ((0, n), (-n, n), (0, n + 1), (-n - 1, n), (n, n + 1)):
+            k = rng.integers(low, max(high, low + 1), length)
+            k = (abs(k) if dtype == "uint8" else k).astype(dtype)
+            given = k, np.arange(length) % 2.0, np.full(n, 7), n
+            again = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in given)
+            assert_same(outcome(compiled, given), outcome(plain, again), f"{n} {low} {high}")
+            assert np.array_equal(given[2], again[2])
+
+
+def test_checks_of_a_list_that_the_data_index_run_in_vectors() -> None:
+    def counted(k, n):
+        t = [0] * n
+        for v in k:
+            t[v] += 1
+        return np.array(t)
+
+    text = fuse(counted, on_reject="raise").emit("loopir", np.arange(9), 9)
+    scalar = text[text.index("safe = "):]
+    assert "check(inside" not in scalar
+    assert text.index("hreduce") < text.index("safe = ")
