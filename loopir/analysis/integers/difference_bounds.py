@@ -271,6 +271,30 @@ class IntegerFacts:
             case Call("floordiv" | "shr" | "mod" as op, (a, b)):
                 yield from self._quotient_relations(v, op, a, b)
 
+    def midpoint(self, e: Expr) -> Expr | None:
+        """The sum `e` in the form of which `_quotient_relations` knows most, if it is the midpoint
+        of two integers whose sum does not overflow::
+
+            lo + (hi - lo) // 2    →    (lo + hi) // 2
+        """
+        match e:
+            case Call("add", (low, half)) if e.dtype == INDEX and self.fits(e):
+                pass
+            case _:
+                return None
+        match self._value_of(half):
+            case Call("floordiv", (distance, Const(2) as two)):
+                match self._value_of(distance):
+                    case Call("sub", (high, start)) as width if start == low:
+                        ends = Call("add", (low, high), INDEX)
+                        if self.fits(width) and self.fits(ends):
+                            return Call("floordiv", (ends, two), INDEX)
+        return None
+
+    def _value_of(self, e: Expr) -> Expr:
+        """The value that the name `e` was assigned; `e` itself for anything else."""
+        return self.values.get(e.name, e) if isinstance(e, Var) else e
+
     def related_terms(self, t: Term) -> list[Term]:
         """The terms whose difference to `t` is bounded by way of at most one other term."""
         near = [*self.max_differences.get(t, ())]

@@ -179,7 +179,7 @@ class _Prover:
         """The statements that replace `s`; `f` is updated to the facts after it."""
         match s:
             case Assign(name, value):
-                value = self.expr(value, f)
+                value = self.value(value, f)
                 f.bind(Var(name, value.dtype, value.lanes), value)
                 return (s if value is s.value else replace(s, value=value),)
             case If():
@@ -196,6 +196,11 @@ class _Prover:
                     flags = filter(may_raise_flags, condition_terms(rewritten.cond))
                     return tuple(Assign(self.fresh.name("cond"), e, span=s.span) for e in flags)
                 return (rewritten,)
+
+    def value(self, e: Expr, f: IntegerFacts) -> Expr:
+        """Rewrite `e`, which is bound to a name: as `expr`, and a midpoint in its common form."""
+        new = self.expr(e, f)
+        return f.midpoint(new) or new
 
     def branch(self, s: If, f: IntegerFacts) -> If:
         """Rewrite a branch: each side under its condition. The facts after it hold on both sides,
@@ -216,7 +221,9 @@ class _Prover:
             ignores_conditions=self.ignores_conditions,
         )
         then, orelse = inside.block(s.then, if_true), inside.block(s.orelse, if_false)
-        sides = [(inside.expr(y.then, if_true), inside.expr(y.orelse, if_false)) for y in s.yields]
+        sides = [
+            (inside.value(y.then, if_true), inside.value(y.orelse, if_false)) for y in s.yields
+        ]
         for (a, b), y in zip(sides, s.yields, strict=True):
             if_true.bind(Var(y.name, a.dtype), a)
             if_false.bind(Var(y.name, b.dtype), b)
