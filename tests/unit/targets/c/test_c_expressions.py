@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from loopir.ir_parser import parse
 from loopir.passes.pass_list import optimise
 from targets.build import c_compiler
 from targets.c.emit_c import emit
-from targets.isa.target_registry import TARGETS
+from targets.isa.target_registry import TARGETS, runnable_targets
 from targets.legalization.legalize import legalize
 from transpile import fuse
 
@@ -114,3 +115,33 @@ def test_a_long_chain_of_conditions_is_compiled_in_time(
         fuse(f, on_reject="raise", target=target)(x, ours)
         f(x, theirs)
         assert ours.tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets() if t.bits])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8"])
+def test_a_select_of_zero_keeps_or_clears_all_bits_of_a_lane(target: Any, dtype: str) -> None:
+    def either(x, y, kept, cleared, negative):
+        for i in range(len(x)):
+            kept[i] = y[i] if x[i] > 1 else 0
+            cleared[i] = 0 if x[i] > 1 else y[i]
+            negative[i] = y[i] if x[i] > 1 else -0.0
+
+    values = [0.0, 1.0, 2.0, 3.0]
+    if dtype.startswith("float"):
+        values += [-0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-310]
+    compiled = fuse(either, on_reject="raise", target=target)
+    for n in (0, 1, 2, 3, 17, 100):
+        x = np.resize(np.array([v for v in values for _ in values]), n).astype(dtype)
+        y = np.resize(np.array(values), n).astype(dtype)
+        results = []
+        for f in (either, compiled):
+            outs = [np.empty(n, dtype), np.empty(n, dtype), np.empty(n)]
+            f(x, y, *outs)
+            results.append([a.tobytes() for a in outs])
+        assert results[0] == results[1]
+
+
+def test_a_select_of_zero_is_no_blend() -> None:
+    text = KERNEL.format("x[i] < t").replace("1.0, 2.0", "x[i], 0.0")
+    target = TARGETS["avx2"]
+    assert "& (i64x4)" in emit(legalize(optimise(parse(text)), target), target)
