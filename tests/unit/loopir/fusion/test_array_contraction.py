@@ -10,6 +10,7 @@ import pytest
 from agree import assert_same, outcome
 
 from loopir.fusion.array_contraction import contract_arrays, scalarize_arrays
+from loopir.fusion.fuse_loops import fuse_kernel
 from loopir.ir_printer import parse, show
 from loopir.ir_verifier import verify
 from transpile import fuse
@@ -274,3 +275,23 @@ def test_an_array_that_is_not_made_raises_if_its_length_is_negative(
     assert_same(outcome(ours, (x,)), outcome(function, (x,)), function.__name__)
     kernel = parse(ours.emit("loopir", x).partition("#")[0])
     assert [p.name for p in kernel.params if p.rank] == ["x"]
+
+
+def test_an_array_of_which_loads_are_not_used_is_removed() -> None:
+    kernel = parse("""
+def k(x: f64[::1], p: i64[::1], t: mut(f64[::1]), py: mut(bool[::1]), out: mut(f64[::1])):
+    for i in loop(0, t.shape[0]):
+        t[i] = 0.0
+    for i_1 in loop(0, t.shape[0]):
+        py[i_1] = True
+    for i_2 in loop(0, x.shape[0]):
+        t[p[i_2]] = x[i_2]
+        py[p[i_2]] = False
+    for i_3 in loop(0, out.shape[0]):
+        unused = py[i_3]
+        out[i_3] = t[i_3]
+""")
+    fused = fuse_kernel(kernel, temporaries=frozenset(("t", "py")))
+    assert fused.contracted == ("py",)
+    used = parse(show(kernel).replace("out[i_3] = t[i_3]", "out[i_3] = t[i_3] + f64(unused)"))
+    assert fuse_kernel(used, temporaries=frozenset(("t", "py"))).contracted == ()
