@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,8 +20,7 @@ from loopir.ir_verifier import verify
 from loopir.lazy_dataclass import record, replace
 from loopir.machine_model import DEFAULT_MACHINE, Machine
 from loopir.nodes import Kernel, PredLoop, VecLoop
-from loopir.passes import pass_list
-from loopir.passes.pass_list import Pass, run_pass
+from loopir.passes.pass_list import PASS_LIST, Pass, numbered, pass_names, run_pass
 from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
 from targets.build.build_kernel import build_kernel, wrong_target
 from targets.isa.target_registry import Target, runnable_targets, runs_here
@@ -39,6 +39,7 @@ from .containers.local_deques import deques_as_lists
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
+from .frontend.ast_walk import walk_nodes
 from .frontend.compile_tree import compile_tree
 from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.iterators.named_ranges import ranges_as_calls
@@ -66,8 +67,7 @@ LOOP_IR, VECTOR_IR, TARGET_IR = "Loop IR", "vector IR", "target IR"
 C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
 
 _INPUTS = "function", "options", "machine", "target", "recording", "marked", "make_callable"
-_UNSET: Any = None
-"""The value of a field that no stage has set yet."""
+_UNSET: Any = None  # the value of a field that no stage has set yet
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -183,8 +183,12 @@ def _inline(s: Compilation) -> Compilation:
 
 
 def _replace_locals(s: Compilation) -> Compilation:
-    # `called` keeps the names, so that they are guarded
-    tree = ranges_as_calls(deques_as_lists(s.tree, s.scope.resolve), s.scope.resolve)
+    # their modules are entered only for such values; `called` keeps the names for the guards
+    tree, resolve = s.tree, s.scope.resolve
+    values = [n.value for n in walk_nodes(tree) if isinstance(n, ast.Assign)]
+    made = [resolve(n.func) for n in walk_nodes(*values) if isinstance(n, ast.Call)]
+    for maker, replaced in ((deque, deques_as_lists), (range, ranges_as_calls)):
+        tree = replaced(tree, resolve) if any(f is maker for f in made) else tree
     return replace(s, tree=tree)
 
 
@@ -242,7 +246,7 @@ def _scalarize(s: Compilation) -> Compilation:
 
 def _fuse(s: Compilation) -> Compilation:
     lengths = {array: n for array, n, _ in s.plan.zeros} if s.options.fusion else {}
-    kernel, filled = fill_in_first_loop(s.kernel, lengths)
+    kernel, filled = fill_in_first_loop(s.kernel, lengths) if lengths else (s.kernel, frozenset())
     fusion = fuse_kernel(
         kernel,
         enabled=s.options.fusion,
@@ -272,8 +276,7 @@ def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
 
 
 def _optimise(s: Compilation) -> Compilation:
-    """Of the row ``optimise``. It never runs: `named_stages` has the passes in place of that row.
-    """
+    """Of the row ``optimise``, which never runs: `named_stages` has the passes in its place."""
     raise AssertionError("run the rows of named_stages instead")
 
 
@@ -496,7 +499,7 @@ class NamedStage(NamedTuple):
 
 def named_stages() -> tuple[NamedStage, ...]:
     """All rows in order, with one for each invocation of a pass."""
-    return _named(STAGES, pass_list.PASS_LIST)
+    return _named(STAGES, PASS_LIST)
 
 
 @lru_cache(maxsize=4)
@@ -507,7 +510,7 @@ def _named(stages: tuple[Stage, ...], passes: tuple[Pass, ...]) -> tuple[NamedSt
             if stage.name != "optimise":
                 yield NamedStage(stage.name, stage)
             else:
-                yield from map(NamedStage, pass_list.numbered(passes), _pass_rows(passes))
+                yield from map(NamedStage, numbered(passes), _pass_rows(passes))
 
     return tuple(rows())
 
@@ -559,7 +562,7 @@ def run_stages(
     NumPy's error state is ignored meanwhile: folding constants may overflow. Raises Refused, in the
     words of the source, where the function cannot be compiled faithfully, BuildError, NoCompiler.
     """
-    skipped = pass_list.pass_names(skip) if skip else frozenset[str]()
+    skipped = pass_names(skip) if skip else frozenset[str]()
     started = not start_after
     for named in named_stages():
         name, stage = named

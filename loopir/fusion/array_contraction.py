@@ -47,7 +47,7 @@ from ..passes.canonical.simplify import simplify
 from ..passes.loops.unroll import unroll
 from .filter_fusion import count_appends
 
-__all__ = ["scalarize_arrays", "contract_arrays", "without_unread_loads"]
+__all__ = ["scalarize_arrays", "contract_arrays", "without_dead_loads"]
 
 MAX_ELEMENTS = 16
 """Limit on the elements of a scalarised array: each may need a vector register."""
@@ -251,7 +251,7 @@ class _Scalarizer:
         return value
 
 
-def without_unread_loads(kernel: Kernel, temporaries: Iterable[str]) -> Kernel:
+def without_dead_loads(kernel: Kernel, temporaries: Iterable[str]) -> Kernel:
     """`kernel` without assignments of elements of `temporaries` to names that nothing reads, so
     that `contract_arrays` can remove an array of which only such are loaded: lowering also loads
     whether an item of a list is Python's or NumPy's, which the code then need not ask.

@@ -31,7 +31,7 @@ from ..lazy_dataclass import record, replace
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from ..passes.memory.dead_stores import without_dead_stores
 from ..rejection import Rejection
-from .array_contraction import contract_arrays, without_unread_loads
+from .array_contraction import contract_arrays, without_dead_loads
 from .coalesce_arrays import coalesce_arrays
 from .equal_lengths import unify_lengths
 from .filter_fusion import fuse_over_filter
@@ -92,7 +92,7 @@ def fuse_kernel(
     if not enabled:
         return Fusion(kernel)
     kernel = unify_lengths(kernel) if kernel.guards else kernel
-    kernel = without_unread_loads(kernel, temporaries)
+    kernel = without_dead_loads(kernel, temporaries) if temporaries else kernel
     options = FusionOptions(
         control_flow_simple=allow_control_flow_simple,
         broadcast_identity=allow_broadcast_identity,

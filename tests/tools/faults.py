@@ -38,7 +38,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 if __name__ == "__main__":  # the process that pytest starts has the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -103,6 +103,18 @@ class Place:
                 path.chmod(0o600)
 
 
+class Remaining(NamedTuple):
+    """A trial that is to be made in a process of its own. ``is_compiling``: the C compiler runs
+    there; ``since``, ``is_short``: as for `Injection`.
+    """
+
+    site: Any
+    kind: str
+    is_compiling: bool = False
+    since: int = 0
+    is_short: bool = False
+
+
 class Walk(Injection):
     """A profile function that forks at sites. In a child that raises, `trial` is its report."""
 
@@ -110,9 +122,7 @@ class Walk(Injection):
         super().__init__(0, "")
         self.trial: Path | None = None
         self.results: list[tuple[Any, str, list[str]]] = []
-        self.left: list[tuple[Any, str, bool, int, bool]] = []
-        """Sites and kinds to try in another way, whether the C compiler runs there, after how many
-        steps to look for the site, and whether the trial is short."""
+        self.left: list[Remaining] = []
         self.seen: set[Any] = set()
         self._chosen = chosen
         self._folders = folders
@@ -135,7 +145,10 @@ class Walk(Injection):
         obstacle = self._obstacle()
         if obstacle:
             is_compiling, since = obstacle == "process", max(0, self.count - _UNSTEADY)
-            self.left += ((site, kind, is_compiling, since, kind not in full) for kind in kinds)
+            self.left += (
+                Remaining(site, kind, is_compiling, since, is_short=kind not in full)
+                for kind in kinds
+            )
             return
         place = Place(*self._folders)
         for kind in kinds:
@@ -284,17 +297,19 @@ def trials(
           f"{len(left)} anew", file=sys.stderr)
     for site, kind, faults in results:
         if faults and kind in KINDS:
-            left.append((site, kind, False, 0, False))
+            left.append(Remaining(site, kind))
             print(f"again: {site_text(tuple(site))} {kind}: {faults}"[:600], file=sys.stderr)
         else:
             chosen.known.add((chosen.state, site_text(tuple(site)), kind))
             yield tuple(site), kind, faults
-    for site, kind, is_compiling, since, is_short in left:
-        os.environ["PATH"] = real if is_compiling else path
-        faults = in_child(work_of(name, kind, [tuple(site)], since, is_short=is_short), cache)
+    for trial in (Remaining(*fields) for fields in left):
+        os.environ["PATH"] = real if trial.is_compiling else path
+        site: Any = tuple(trial.site)
+        work = work_of(name, trial.kind, [site], trial.since, is_short=trial.is_short)
+        faults = in_child(work, cache)
         os.environ["PATH"] = real
-        chosen.note(site_text(tuple(site)), kind, "anew", faults)
-        yield tuple(site), kind, faults
+        chosen.note(site_text(site), trial.kind, "anew", faults)
+        yield site, trial.kind, faults
 
 
 def count_steps(chosen: Choice, cache: Path | None, copy: Path) -> int:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from ..containers.method_table import LIST_METHODS
 from ..frontend.ast_names import (
     COMPREHENSIONS,
+    INNER_SCOPES,
     binding_pairs,
     mentions_none_of,
     name_bindings,
@@ -49,8 +50,6 @@ _LOCAL_METHODS = frozenset(name for name, row in LIST_METHODS.items() if row.loc
 
 _CONTAINERS = (ast.List, ast.Tuple, *COMPREHENSIONS)
 """Expressions that, as an item of a list, make it a list of containers."""
-
-_INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class ListEscapes:
@@ -147,7 +146,7 @@ class ListEscapes:
         excluded = {a.arg for a in walk_nodes(self._tree.args) if isinstance(a, ast.arg)}
         nodes = [*walk_nodes(*self._tree.body)]
         for n in nodes:
-            if isinstance(n, _INNER_SCOPES):
+            if isinstance(n, INNER_SCOPES):
                 excluded |= {x.id for x in walk_nodes(n) if isinstance(x, ast.Name)}
         allowed = {x for n in nodes for x in self._non_escaping_operands(n)}
         made = set()

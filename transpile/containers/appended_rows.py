@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..analysis.type_inference.binding_facts import item_fact
-from ..analysis.type_inference.fact import Fact
+from ..analysis.type_inference.type_lattice import Fact
 from ..frontend.ast_names import COMPREHENSIONS, bound_names, mentions_none_of, names_used
 from ..frontend.ast_walk import (
     all_blocks,

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..analysis.type_inference.fact import INT_TYPES
+from ..analysis.type_inference.type_lattice import INT_TYPES
 from ..frontend.ast_names import bound_names, mentions_none_of
 from ..frontend.ast_walk import is_suspending, same_tree, walk_nodes
 from ..frontend.core_nodes import copy_location

@@ -25,8 +25,8 @@ from loopir.dtypes import DTYPES, dtype_name
 
 from ..analysis.alias_analysis import AliasAnalysis
 from ..analysis.type_inference.binding_facts import item_fact
-from ..analysis.type_inference.fact import Fact
 from ..analysis.type_inference.tuple_types import appended_items
+from ..analysis.type_inference.type_lattice import Fact
 from ..analysis.type_inference.type_probe import Types
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
 from ..frontend.ast_walk import integer_constant, is_suspending, walk_nodes

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from .ast_walk import NodeTransformer, child_nodes, copy_tree, walk_nodes
 
 __all__ = [
-    "COMPREHENSIONS", "binding_pairs", "bound_names", "name_bindings", "values_bound_to",
+    "COMPREHENSIONS", "INNER_SCOPES", "binding_pairs", "bound_names", "name_bindings",
+    "values_bound_to",
     "names_bound_once", "declared_outer", "mentions_none_of", "local_names", "rename_names",
     "fresh_name", "generator_yield", "has_private_names", "mangle_private_names",
     "names_bound_by", "names_used",
@@ -22,7 +23,8 @@ __all__ = [
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 """The node types of comprehensions and generators."""
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+"""The node types of scopes whose code runs when they are called, and of classes."""
 
 # nodes that bind a name which is a str, and no ``ast.Name``
 _NAMED_BINDERS = (
@@ -112,7 +114,7 @@ def _nodes_in_scope(node: ast.AST) -> Iterator[ast.AST]:
         yield n
         if isinstance(n, COMPREHENSIONS):
             yield from (inner.target for inner in walk_nodes(n) if isinstance(inner, ast.NamedExpr))
-        elif not isinstance(n, _SCOPES):
+        elif not isinstance(n, INNER_SCOPES):
             worklist += child_nodes(n)
 
 

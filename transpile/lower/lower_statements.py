@@ -60,8 +60,9 @@ from .loops.lower_loops import lower_loop
 from .lower_if import lower_branches, lower_if
 from .lower_names import lower_bare_name, lower_delete
 from .lower_returns import reshaped_at_end
+from .scalars.callable_ops import refuse_library_call
 from .scalars.lower_expressions import lower_test
-from .scalars.refused_calls import refuse_library_call, refuse_missing_method
+from .scalars.refused_calls import refuse_missing_method
 from .scalars.tagged_unions import bind_scalar, lower_number, narrowed_unions, operate_on_pair
 from .state.guards_and_checks import require
 from .state.lowering_state import Lowering

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from ..analysis.type_inference.fact import ARRAY_FLAGS
+from ..analysis.type_inference.type_lattice import ARRAY_FLAGS
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.type_tests import residual_statements, static_value
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
@@ -17,6 +17,7 @@ from ..frontend.macros.firing_conditions import (
     reads_array_flag,
     reads_memory_size,
     reads_shape_or_dtype,
+    takes_call,
 )
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -30,7 +31,7 @@ _ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
 
 
 @fires_on(ast.Attribute, value=ast.Call, when=reads_shape_or_dtype)
-@fires_on(ast.Call, calls=[len])
+@fires_on(ast.Call, calls=[len], when=takes_call)
 def new_array_attribute(node: ast.AST, cx: Context) -> ast.expr | None:
     """``shape``, ``size``, ``ndim``, ``dtype`` or ``len`` of an array that is allocated in the same
     expression → that of a fresh name, which is bound to the array before.

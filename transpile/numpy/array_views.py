@@ -24,7 +24,7 @@ from loopir.lazy_dataclass import record, replace
 from loopir.op_table import OPS
 
 from ..analysis.alias_analysis import Owner, owners_may_alias
-from ..analysis.type_inference.fact import UNIT_LENGTH, UNKNOWN_ORDER, Fact
+from ..analysis.type_inference.type_lattice import UNIT_LENGTH, UNKNOWN_ORDER, Fact
 from ..frontend.ast_walk import integer_constant, same_tree, walk_nodes
 from ..frontend.core_nodes import mark_operation_part
 from ..frontend.macros.bind_operands import bind_fresh

@@ -15,8 +15,8 @@ from functools import partial
 from typing import TypeAlias
 
 from ..analysis.alias_analysis import Owner, owners_may_alias
-from ..analysis.type_inference.fact import UNKNOWN_ORDER, Fact
 from ..analysis.type_inference.type_facts import is_new_axis
+from ..analysis.type_inference.type_lattice import UNKNOWN_ORDER, Fact
 from ..frontend.ast_walk import same_tree, subscript_items, tree_key
 from ..frontend.core_nodes import mark_operation_part
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand

@@ -18,8 +18,8 @@ import numpy as np
 
 from .. import core_functions
 from ..analysis.type_inference.expression_facts import call_probe, called_function
-from ..analysis.type_inference.fact import Fact
 from ..analysis.type_inference.type_facts import samples_of
+from ..analysis.type_inference.type_lattice import Fact
 from ..analysis.type_inference.type_probe import OPERATORS
 from ..codes.lowering_codes import HELP_FOR_EXCEPTIONS
 from ..diagnostics import Rejection, counted

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..analysis.type_inference.fact import UNKNOWN_ORDER
+from ..analysis.type_inference.type_lattice import UNKNOWN_ORDER
 from ..frontend.ast_walk import display_leaves, integer_constant, is_none, walk_nodes
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.macro_context import Context, add_ints, subtract_ints

@@ -41,9 +41,9 @@ from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.macros.macro_patterns import registered
 from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import Source, is_within, read_source, span_of
-from ..lower.scalars.callable_ops import library_of
+from ..lower.scalars.callable_ops import GENERATOR_MAKERS, library_of
 from ..lower.scalars.lower_calls import has_rule
-from ..lower.scalars.refused_calls import GENERATOR_MAKERS, help_for_call, how_uncompiled
+from ..lower.scalars.refused_calls import help_for_call, how_uncompiled
 from ..numpy.function_table import function_row
 from ..random_numbers import METHODS
 from ..types.typeof import type_of

@@ -5,8 +5,8 @@ stores, and that no other access in it may touch. `_Promotion` replaces each by 
 loaded before the loop and stored after it, which is then a reduction that can be vectorised. A
 store of an invariant value to an element that the loop only stores moves behind the loop
 (`_invariant_stores`), and so does a store in a branch, with a flag that tells whether it was
-reached (`_chosen_elements`). An element that no iteration has stored is not stored behind the loop,
-either: another thread may have written to it meanwhile.
+reached (`_conditional_elements`). An element that no iteration has stored is not stored behind the
+loop, either: another thread may have written to it meanwhile.
 """
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ _NOT_PLAIN = (LoopLike, Scan, Break, Return)
 def promote(kernel: Kernel) -> Kernel:
     """Turn elements that a loop updates in place into accumulators, stored once after the loop
     (`_updated_elements`); move stores of an invariant value to an invariant element behind the loop
-    (`_invariant_stores`), and stores to one that only branches reach (`_chosen_elements`). Before::
+    (`_invariant_stores`), and stores to one that only branches reach (`_conditional_elements`).
+    Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -93,10 +94,10 @@ def promote(kernel: Kernel) -> Kernel:
         is_plain = _is_plain(s)
         elements = _updated_elements(s, memory) if is_plain else []
         stores = _invariant_stores(s, memory) if is_plain else []
-        chosen = _chosen_elements(s, memory)
-        if not elements and not stores and not chosen:
+        conditional = _conditional_elements(s, memory)
+        if not elements and not stores and not conditional:
             return s
-        return _Promotion(elements, stores, chosen, fresh).loop(s)
+        return _Promotion(elements, stores, conditional, fresh).loop(s)
 
     return map_statements(kernel, edit, Loop)
 
@@ -160,7 +161,7 @@ def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
     return elements
 
 
-def _chosen_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
+def _conditional_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
     """The elements, at subscripts that are invariant in `loop`, that it stores in branches of its
     own body only, and accesses in no other way. None if it has checks other than of overflow: a
     store before such a check may tell why it fails, as that a list has no room.
@@ -256,20 +257,21 @@ def _may_differ(new: Var, old: Var) -> Expr:
 
 class _Promotion:
     """The rewriting of one loop; ``values`` maps each element to its current value, and
-    ``is_stored`` each chosen one to whether it was stored. The `stores` move behind the loop.
+    ``is_stored`` each conditional one to whether it was stored. The `stores` move behind the loop.
     """
 
     def __init__(
-        self, elements: Sequence[_Element], stores: Sequence[Store], chosen: Sequence[_Element],
-        fresh: FreshNames,
+        self, elements: Sequence[_Element], stores: Sequence[Store],
+        conditional: Sequence[_Element], fresh: FreshNames,
     ) -> None:
-        self.elements, self.stores, self.chosen, self.fresh = elements, stores, chosen, fresh
+        self.elements, self.stores, self.fresh = elements, stores, fresh
+        self.conditional = conditional
         self.values: dict[_Element, Expr] = {}
         self.is_stored: dict[_Element, Expr] = {}
 
     def loop(self, s: Loop) -> tuple[Stmt, ...]:
         """`s` with an accumulator for each element, between a load and a store of it, and the moved
-        stores; only if `s` has an iteration, as the elements may not exist otherwise. Chosen
+        stores; only if `s` has an iteration, as the elements may not exist otherwise. Conditional
         elements are stored if a branch has stored them.
         """
         assert isinstance(s.range, Interval)
@@ -285,7 +287,7 @@ class _Promotion:
             starts[acc] = element, start
             self.values[element] = acc
         flags: dict[_Element, Var] = {}
-        for element in self.chosen:
+        for element in self.conditional:
             acc, flag = self._named(element, s), Var(self.fresh.name("stored"), "bool")
             starts[acc] = element, literal(0, acc.dtype)
             flags[element] = flag
@@ -296,12 +298,12 @@ class _Promotion:
             Accum(flag.name, literal(0, "bool"), self.is_stored[e]) for e, flag in flags.items()
         ]
         accs = {element: acc for acc, (element, _) in starts.items()}
-        chosen = [Store(*e, accs[e], mask=flag, span=s.span) for e, flag in flags.items()]
+        masked = [Store(*e, accs[e], mask=flag, span=s.span) for e, flag in flags.items()]
         carried = replace(s, body=body, accs=(*s.accs, *steps))
         loop = (carried,) if body or carried.accs else ()
         if not self.elements and not self.stores:
-            return (*loop, *chosen)
-        inside = (*before, *loop, *after, *self.stores, *chosen)
+            return (*loop, *masked)
+        inside = (*before, *loop, *after, *self.stores, *masked)
         return (If(is_nonempty(s.range), inside, (), (), span=s.span),)
 
     def _named(self, element: _Element, s: Loop) -> Var:

@@ -40,7 +40,12 @@ from ...statement_blocks import backward_slice, map_statements
 from ..loop_splitting import max_trips_of_strip
 from ..vector.if_convert import flatten_loop
 from ..vector.vectorize_legality import vectorization_obstacle
-from ..vector.vectorize_outer import inner_loops, loop_around, loops_left_to_lanes, with_loops
+from ..vector.vectorize_outer import (
+    inner_loops,
+    loop_around,
+    loops_kept_for_outer_vectors,
+    with_loops,
+)
 
 __all__ = ["ArgExtremum", "match_arg_extremum", "arg_reduction"]
 
@@ -198,16 +203,18 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             at[()] = k
     """
     fresh = FreshNames(kernel)
-    left = loops_left_to_lanes(kernel, reassociate=reassociate)
+    kept = loops_kept_for_outer_vectors(kernel, reassociate=reassociate)
+    # by the variable of a loop that is kept while it is short: that condition, and the search
+    versions: dict[str, tuple[Expr, tuple[Stmt, ...]]] = {}
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` as a search by blocks, if its loop over one block can then be vectorised."""
         if not isinstance(s, Loop):
             return s
-        if in_versions and not is_innermost(s):
-            return _in_two_versions(s, in_versions, fresh)
-        is_short = _is_short_in_lanes(s, kernel) if s.var in left else None
-        if s.var in left and is_short is None:
+        if versions and not is_innermost(s):
+            return _in_two_versions(s, versions, fresh)
+        is_short = _shortness_in_lanes(s, kernel) if s.var in kept else None
+        if s.var in kept and is_short is None:
             return s
         search = _search_of(s, kernel, fresh)
         if search is None:
@@ -220,17 +227,16 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             return s
         if is_short is None:
             return search.unless_short(statements, fresh)
-        in_versions[s.var] = is_short, statements
+        versions[s.var] = is_short, statements
         return s
 
-    in_versions: dict[str, tuple[Expr, tuple[Stmt, ...]]] = {}
     return map_statements(kernel, edit, Loop)
 
 
-def _is_short_in_lanes(loop: Loop, kernel: Kernel) -> Expr | None:
-    """The condition, before the loop around `loop`, that `loop` has at most `LANE_TERMS` terms: it
-    is then left to lanes along the loop around it. None if it is so for any number of terms, since
-    the search would gather them, or if their number may change in the loop around it.
+def _shortness_in_lanes(loop: Loop, kernel: Kernel) -> Expr | None:
+    """The condition that `loop`, which may be kept for vectors along the loop around it, has at
+    most `LANE_TERMS` terms; it is evaluated before that loop. None if `loop` is kept for any number
+    of terms: the search would gather them, or their number may change in the loop around it.
     """
     around, interval = loop_around(loop, kernel), loop.range
     if around is None or around.accs or not isinstance(interval, Interval):

@@ -43,7 +43,7 @@ from ...nodes import (
 from ...statement_blocks import backward_slice, map_statements
 from ..vector.if_convert import flatten_loop
 from ..vector.vectorize_legality import vectorization_obstacle
-from ..vector.vectorize_outer import loops_left_to_lanes
+from ..vector.vectorize_outer import loops_kept_for_outer_vectors
 
 __all__ = ["skip_blocks"]
 
@@ -96,13 +96,13 @@ def skip_blocks(kernel: Kernel) -> Kernel:
             second[()] = b
     """
     fresh = FreshNames(kernel)
-    left = loops_left_to_lanes(kernel)
+    kept = loops_kept_for_outer_vectors(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` with blocks skipped, if that is legal, changes are rare, and the test can be
         vectorised but `s` cannot.
         """
-        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or s.var in left or (
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or s.var in kept or (
             _fits_one_block(s.range.hi, s.range.lo)
         ):
             return s

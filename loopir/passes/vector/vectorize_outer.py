@@ -49,7 +49,7 @@ from .widen import WIDTH, Widener, is_pure_select
 
 __all__ = [
     "inner_loops", "best_vector_loops", "can_run_in_lockstep", "as_outer_vector_loop",
-    "loop_around", "loops_left_to_lanes", "with_loops", "vectorize_outer",
+    "loop_around", "loops_kept_for_outer_vectors", "with_loops", "vectorize_outer",
 ]
 
 
@@ -127,7 +127,7 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
     return this_loop if nest.cost(this_loop) < nest.cost(inner_choice) else inner_choice
 
 
-def loops_left_to_lanes(kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
+def loops_kept_for_outer_vectors(kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
     """The variables of the innermost loops that should stay as they are, since vectors along a loop
     around them cost less than vectors along them, even if they could be vectorised in another form.
     Passes ask that give such a form to a loop.

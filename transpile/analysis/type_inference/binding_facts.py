@@ -6,9 +6,9 @@ import functools
 from typing import TypeAlias
 
 from ...frontend.ast_names import bound_names
-from .fact import INT, SCALAR, UNKNOWN, Fact, join_facts
 from .tuple_types import item_names, items_of_tuple
 from .type_facts import Facts
+from .type_lattice import INT, SCALAR, UNKNOWN, Fact, join_facts
 
 __all__ = ["add_constant_tuple", "bind_each", "fact_or_items", "item_fact", "set_each", "set_fact"]
 

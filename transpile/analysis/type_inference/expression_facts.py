@@ -28,7 +28,10 @@ from ...types.value_types import ELEMENTS, ArrayType, Constant, ListType, Record
 from ..alias_analysis import NEW_ARRAY, Owner
 from . import shape_rules
 from .binding_facts import item_fact
-from .fact import (
+from .shape_rules import shape_of_call, shape_of_lengths, shape_of_product, with_elementwise_shape
+from .tuple_types import display_fact, item_of_tuple, items_of_tuple
+from .type_facts import Facts, is_new_axis, probe_fact, samples_of
+from .type_lattice import (
     ARRAY_FLAGS,
     INT,
     SCALAR,
@@ -42,9 +45,6 @@ from .fact import (
     join_facts,
     join_scalar_facts,
 )
-from .shape_rules import shape_of_call, shape_of_lengths, shape_of_product, with_elementwise_shape
-from .tuple_types import display_fact, item_of_tuple, items_of_tuple
-from .type_facts import Facts, is_new_axis, probe_fact, samples_of
 from .type_probe import (
     OPERATORS,
     array_method,

@@ -28,10 +28,10 @@ from ..alias_analysis import Owner
 from ..escape_analysis import EscapeAnalysis
 from .binding_facts import bind_each, fact_or_items, set_each, set_fact
 from .expression_facts import infer_fact, operator_fact
-from .fact import SCALAR, UNKNOWN, Environment, Fact, join_facts
 from .shape_rules import find_length_names
 from .tuple_types import items_of_tuple, popped_width, tuple_lists, unscalarizable_names
 from .type_facts import Facts
+from .type_lattice import SCALAR, UNKNOWN, Environment, Fact, join_facts
 
 __all__ = [
     "analyse_function", "bind_within", "enter_loop", "facts_at_exceptions", "join_environments",

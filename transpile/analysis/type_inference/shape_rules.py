@@ -32,8 +32,8 @@ from ...host_nodes import (
 from ...numpy.function_table import function_row, method_row
 from ...types.value_types import ELEMENTS, ArrayType, is_weak
 from ..alias_analysis import Owner
-from .fact import UNIT_LENGTH, Fact, Shape
 from .type_facts import Facts
+from .type_lattice import UNIT_LENGTH, Fact, Shape
 
 __all__ = [
     "find_length_names", "gives_shape", "is_grid", "is_squeeze", "joins_items",

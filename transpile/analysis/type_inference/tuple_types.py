@@ -15,8 +15,8 @@ from ...frontend.ast_names import binding_pairs, rename_names
 from ...frontend.ast_walk import integer_constant, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...types.value_types import ListType, ScalarType
-from .fact import UNKNOWN, Fact
 from .type_facts import Facts
+from .type_lattice import UNKNOWN, Fact
 
 __all__ = [
     "MAX_TUPLE_ITEMS", "appended_items", "appended_by", "constant_slice", "display_fact",

@@ -33,7 +33,7 @@ from ...types.value_types import (
 from ..access_paths import access_path
 from ..alias_analysis import Owner
 from ..escape_analysis import EscapeAnalysis
-from .fact import INT_TYPES, UNIT_LENGTH, UNKNOWN, Environment, Fact, fact_of_types
+from .type_lattice import INT_TYPES, UNIT_LENGTH, UNKNOWN, Environment, Fact, fact_of_types
 from .type_probe import Types, probe_types
 
 __all__ = ["Facts", "is_new_axis", "probe_fact", "samples_of"]

@@ -1,4 +1,4 @@
-"""Iterables by index: arrays, ranges, and ``enumerate``, ``zip``, ``reversed``; ``in range(…)``.
+"""Iterables by index: arrays, ranges, ``enumerate``, ``zip``, ``reversed``; range tests and items.
 
 `stream_of` describes an iterable as a `Stream`: its length, and a function from an index to the
 element. Streams compose, so that one index loop replaces any nest of iterators::
@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...analysis.type_inference.fact import INT_TYPES
 from ...analysis.type_inference.flow_facts import record_facts
 from ...analysis.type_inference.tuple_types import items_of_tuple
+from ...analysis.type_inference.type_lattice import INT_TYPES
 from ...types.value_types import ScalarType
 from ..ast_names import mentions_none_of, rename_names
 from ..ast_walk import integer_constant, tree_key, walk_nodes
@@ -135,7 +135,7 @@ def _range_test(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Subscript, value=ast.Call)
 def range_item(node: ast.AST, cx: Context) -> ast.expr | None:
-    """An item of a range is computed; for an index that it has not the same IndexError is raised.
+    """An item of a range becomes a sum; an index that is out of range raises Python's IndexError.
 
         v = range(2, n, 3)[i]
     →

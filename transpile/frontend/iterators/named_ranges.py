@@ -17,16 +17,15 @@ from typing import TypeAlias
 
 from loopir.lazy_dataclass import record
 
-from ..ast_names import binding_pairs, declared_outer, fresh_name, names_used
+from ..ast_names import INNER_SCOPES, binding_pairs, declared_outer, fresh_name, names_used
 from ..ast_walk import NodeTransformer, copy_tree, integer_constant, walk_nodes
 from ..core_nodes import copy_location, fix_missing_locations
 from ..macros.macro_context import expression_from, statements_from
+from .iterables import range_arguments
 
 __all__ = ["ranges_as_calls"]
 
-_INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-
-Resolve: TypeAlias = Callable[[ast.expr], "object | None"]
+Resolve: TypeAlias = Callable[[ast.expr], object | None]
 
 
 def ranges_as_calls(tree: ast.FunctionDef, resolve: Resolve) -> ast.FunctionDef:
@@ -61,25 +60,19 @@ def _bounds(e: ast.expr, resolve: Resolve) -> tuple[ast.expr, ast.expr, int] | N
     """Start, stop and step of the call of ``range`` `e`; None for others, and where the step is no
     constant.
     """
-    match e:
-        case ast.Call(func=func, args=[*args], keywords=[]) if resolve(func) is range:
-            if any(isinstance(a, ast.Starred) for a in args):
-                return None
-        case _:
-            return None
-    match args:
-        case [stop]:
-            return ast.Constant(0), stop, 1
-        case [start, stop]:
-            return start, stop, 1
-        case [start, stop, by] if (step := integer_constant(by, None)):
-            return start, stop, step
-    return None
+    if not isinstance(e, ast.Call) or resolve(e.func) is not range:
+        return None
+    bounds = range_arguments(e)
+    if bounds is None or any(isinstance(a, ast.Starred) for a in bounds):
+        return None
+    start, stop, by = bounds
+    step = integer_constant(by)
+    return (start, stop, step) if step else None
 
 
 def _excluded_by(n: ast.AST) -> Iterator[str]:
     """The names that the node `n` uses in a way in which another range cannot serve."""
-    if isinstance(n, _INNER_SCOPES):
+    if isinstance(n, INNER_SCOPES):
         yield from names_used(n)
     if isinstance(n, ast.Assign) and len(n.targets) > 1:
         yield from (t.id for t in n.targets if isinstance(t, ast.Name))

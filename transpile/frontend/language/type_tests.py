@@ -19,8 +19,8 @@ import numpy as np
 
 from loopir.process.signal_exceptions import failures
 
-from ...analysis.type_inference.fact import Fact
 from ...analysis.type_inference.flow_facts import record_facts
+from ...analysis.type_inference.type_lattice import Fact
 from ...types.result_types import ExactSample
 from ...types.type_env import Env
 from ...types.value_types import (

@@ -26,7 +26,7 @@ __all__ = [
     "joins_by_subscript", "loops_over_constants", "makes_array", "may_be_no_operation",
     "may_select_several", "operates_on_array", "reads_array_flag", "reads_item_of_tuple",
     "reads_memory_size", "reads_shape_or_dtype", "returns_shape", "slices_grid",
-    "subscripts_flat",
+    "subscripts_flat", "takes_call",
 ]
 
 
@@ -65,6 +65,11 @@ def has_typed_tuple_lists(_: ast.AST, cx: Context) -> object:
 def has_number_tables(_: ast.AST, cx: Context) -> object:
     """Whether the function has lists of rows of numbers of which arrays are made."""
     return cx.facts.number_tables
+
+
+def takes_call(node: ast.Call, _: Context) -> bool:
+    """Whether an argument of `node` is a call."""
+    return any(isinstance(a, ast.Call) for a in node.args)
 
 
 def is_returned(_: ast.AST, cx: Context) -> object:

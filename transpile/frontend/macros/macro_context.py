@@ -20,8 +20,8 @@ import numpy as np
 
 from ...analysis.definite_assignment import may_be_unbound
 from ...analysis.type_inference.binding_facts import add_constant_tuple
-from ...analysis.type_inference.fact import UNKNOWN, Fact
 from ...analysis.type_inference.flow_facts import new_facts
+from ...analysis.type_inference.type_lattice import UNKNOWN, Fact
 from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import getattr_static
 from types import MemberDescriptorType
+from typing import TypeAlias
 
 from ...analysis.access_paths import access_path, is_settable
 from ...types.value_types import ArrayType, Constant, ListType, ObjectType, Opaque, ScalarType
@@ -21,15 +22,15 @@ from ..ast_names import COMPREHENSIONS
 from ..ast_walk import copy_tree, walk_nodes
 from ..core_nodes import ReplayIf, copy_location
 
-__all__ = ["AttributeStores", "VALUES_OF_LOCALS", "promotable_attributes", "store_at_exits"]
+__all__ = ["AttributeStores", "LOCAL_VALUE_TYPES", "promotable_attributes", "store_at_exits"]
 
 _MISSING = object()
 
-AttributeStores = Mapping[tuple[str, str], str]
+AttributeStores: TypeAlias = Mapping[tuple[str, str], str]
 """(parameter, attribute) -> the local name that has the attribute's value at the end."""
 
-VALUES_OF_LOCALS = (ArrayType, ScalarType)
-"""The types of attributes whose values local names can have."""
+LOCAL_VALUE_TYPES = (ArrayType, ScalarType)
+"""The types of the attributes that a local name can stand for."""
 
 _WITHOUT_MEMBERS = (Constant, ListType, Opaque)
 """Types of other attributes, no member of which is read by a name of its own."""
@@ -85,7 +86,7 @@ def promotable_attributes(
     # Where the instance has none and the class does, the store at the end would give it one.
     for name, attr in stores:
         ty = objects[name].part(attr)
-        if ty is not None and not isinstance(ty, (*VALUES_OF_LOCALS, *_WITHOUT_MEMBERS)):
+        if ty is not None and not isinstance(ty, (*LOCAL_VALUE_TYPES, *_WITHOUT_MEMBERS)):
             return frozenset()
         is_used = isinstance(ty, _WITHOUT_MEMBERS) or _has_class_value(objects[name].kind, attr)
         if is_used and not _is_set_on_every_path(tree, name, attr):

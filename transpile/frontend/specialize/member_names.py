@@ -16,9 +16,9 @@ from ..ast_names import fresh_name
 from ..ast_walk import NodeTransformer, copy_tree
 from ..core_nodes import copy_location
 from ..defining_modules import is_native, is_numpy_function, is_python_class
-from .attribute_promotion import VALUES_OF_LOCALS
+from .attribute_promotion import LOCAL_VALUE_TYPES
 
-__all__ = ["ReplaceMembers"]
+__all__ = ["MemberNamer"]
 
 _COMPARISONS_OF_ITEMS = ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE
 
@@ -28,7 +28,7 @@ def _is_constant(e: ast.expr) -> bool:
     return isinstance(e.operand if isinstance(e, ast.UnaryOp) else e, ast.Constant)
 
 
-class ReplaceMembers(NodeTransformer):
+class MemberNamer(NodeTransformer):
     """The transformation of `replace_object_reads`; collects the local names in ``names``, and in
     ``bindings`` the statements that bind them at the start.
 
@@ -68,7 +68,7 @@ class ReplaceMembers(NodeTransformer):
         """
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.promoted:
-                is_set_before = isinstance(self._type(node), (*VALUES_OF_LOCALS, ListType))
+                is_set_before = isinstance(self._type(node), (*LOCAL_VALUE_TYPES, ListType))
                 load = copy_tree(ast.Attribute(node.value, attr, ast.Load()))
                 local = self._local_name(node, (name, (attr,)), load if is_set_before else None)
                 assert isinstance(local, ast.Name)

@@ -29,7 +29,7 @@ from ..ast_walk import NodeTransformer, copy_tree, walk_nodes
 from ..core_nodes import copy_location, source_text
 from ..refusal import refuse
 from .attribute_promotion import AttributeStores, promotable_attributes
-from .member_names import ReplaceMembers
+from .member_names import MemberNamer
 
 __all__ = ["MemberReplacer", "replace_object_reads"]
 
@@ -75,7 +75,7 @@ def replace_object_reads(
     if not objects:
         return tree, {}, None
     new = copy_tree(tree)
-    replacer = ReplaceMembers(objects, env, names_used(tree))
+    replacer = MemberNamer(objects, env, names_used(tree))
     replacer.promoted = promotable_attributes(tree, objects)
     if not replacer.promoted and (read := read_after_store(tree, objects)) is not None:
         message = f"`{source_text(read)}` may depend on an attribute that is set before it"
@@ -123,7 +123,7 @@ class MemberReplacer(Protocol):
     def __call__(self, tree: _Tree, /) -> _Tree: ...
 
 
-def _replacer_of_inlined(replacer: ReplaceMembers) -> MemberReplacer:
+def _replacer_of_inlined(replacer: MemberNamer) -> MemberReplacer:
     """`replacer` as a function for code that is inlined later. A tree that sets or deletes an
     attribute is returned as it is, for lowering to refuse.
     """

@@ -10,7 +10,7 @@ import ast
 
 from loopir.nodes import Param, Var
 
-from ...analysis.type_inference.fact import ARRAY_FLAGS
+from ...analysis.type_inference.type_lattice import ARRAY_FLAGS
 from ...call_plan import Argument, Captured, ObjectMember
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse

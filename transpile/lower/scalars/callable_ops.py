@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from random import Random
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,10 +24,13 @@ from ...frontend.core_nodes import source_text
 from ...frontend.defining_modules import is_native, module_of
 from ...frontend.refusal import refuse
 from ...numpy.function_table import METHODS, function_row
+from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array
 
 __all__ = [
-    "COMPARISONS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS",
-    "library_of", "refuse_library", "refuse_library_behind",
+    "COMPARISONS", "GENERATOR_MAKERS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS",
+    "OPS_FUNCTIONS", "UFUNCS", "library_of", "refuse_library", "refuse_library_behind",
+    "refuse_library_call",
 ]
 
 
@@ -117,6 +121,15 @@ LIBRARY_METHODS = frozenset(name for name, row in METHODS.items() if row.library
 """The names of array methods that a library computes, such as ``sort``."""
 
 
+GENERATOR_MAKERS: tuple[tuple[Callable[..., object], str], ...] = (
+    (np.random.default_rng, "pcg"), (np.random.Generator, "pcg"),
+    (np.random.RandomState, "legacy"), (Random, "python"),
+)
+"""What makes generators of random numbers, and the family of these (`generator_state`). Making one
+stays a Python call, but what draws from it is compiled.
+"""
+
+
 def library_of(function: object) -> str | None:
     """The library that computes `function`, for messages; None for other functions."""
     row = function_row(function)
@@ -129,6 +142,25 @@ def refuse_library(call: ast.Call, library: str, help: str | None = None) -> NoR
     """Refuses `call`, which that library computes; without `help`, with that of the code."""
     message = f"`{source_text(call.func)}` is {library}'s to compute and stays a NumPy call"
     refuse("LOWER_LIBRARY", message, call, help=help)
+
+
+def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) -> None:
+    """Refuses the call `node` of `function` (None: unknown, perhaps a method) if a library computes
+    it, such as LAPACK; also array methods such as ``x.sort()``, and what makes a generator of
+    random numbers, from which compiled code draws.
+    """
+    library = library_of(function)
+    if any(function is maker for maker, _ in GENERATOR_MAKERS):
+        message = f"`{source_text(node.func)}` makes a generator, and stays a Python call"
+        refuse("LOWER_LIBRARY", message, node)
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr in LIBRARY_METHODS
+        and function is None
+    ):
+        library = "NumPy" if lower_array(ctx, node.func.value) is not None else None
+    if library is not None:
+        refuse_library(node, library)
 
 
 def refuse_library_behind(

@@ -52,7 +52,7 @@ from .builtin_calls import (
     lower_round,
     require_argument_count,
 )
-from .callable_ops import MASK_OPS, MATH, UFUNCS
+from .callable_ops import MASK_OPS, MATH, UFUNCS, refuse_library_call
 from .numpy_scalar_calls import (
     lower_clip,
     lower_mask_call,
@@ -66,7 +66,6 @@ from .numpy_scalar_calls import (
 from .refused_calls import (
     COMPILED_OTHERWISE,
     refuse_for_arguments,
-    refuse_library_call,
     refuse_missing_method,
     refuse_without_rule,
 )

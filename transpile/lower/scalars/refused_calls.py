@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
-from random import Random
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,11 +24,10 @@ from ..complex.complex_calls import COMPLEX_CONSTRUCTORS
 from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_array, refuse_iterated_number, refuse_number
 from ..state.symbol_values import ArrayRef, FinishedList, ListRef, Value
-from .callable_ops import LIBRARY_METHODS, library_of, refuse_library
 
 __all__ = [
-    "COMPILED_OTHERWISE", "GENERATOR_MAKERS", "help_for_call", "how_uncompiled",
-    "refuse_for_arguments", "refuse_library_call", "refuse_missing_method",
+    "COMPILED_OTHERWISE", "help_for_call", "how_uncompiled",
+    "refuse_for_arguments", "refuse_missing_method",
     "refuse_without_rule",
 ]
 
@@ -164,31 +162,3 @@ def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
     if not hasattr(kinds[0], method.attr):
         what = {list: "a list", np.ndarray: "an array"}.get(kinds[0], f"a {kinds[0].__name__}")
         refuse_missing_attribute(kinds[0], what, method)
-
-
-def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) -> None:
-    """Refuses the call `node` of `function` (None: unknown, perhaps a method) if a library computes
-    it, such as LAPACK; also array methods such as ``x.sort()``, and what makes a generator of
-    random numbers, from which compiled code draws.
-    """
-    library = library_of(function)
-    if any(function is maker for maker, _ in GENERATOR_MAKERS):
-        message = f"`{source_text(node.func)}` makes a generator, and stays a Python call"
-        refuse("LOWER_LIBRARY", message, node)
-    if (
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr in LIBRARY_METHODS
-        and function is None
-    ):
-        library = "NumPy" if lower_array(ctx, node.func.value) is not None else None
-    if library is not None:
-        refuse_library(node, library)
-
-
-GENERATOR_MAKERS: tuple[tuple[Callable[..., object], str], ...] = (
-    (np.random.default_rng, "pcg"), (np.random.Generator, "pcg"),
-    (np.random.RandomState, "legacy"), (Random, "python"),
-)
-"""What makes generators of random numbers, and the family of these (`generator_state`). Making one
-stays a Python call, but what draws from it is compiled.
-"""

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ...analysis.type_inference.binding_facts import item_fact
-from ...analysis.type_inference.fact import INT
 from ...analysis.type_inference.flow_facts import record_facts
+from ...analysis.type_inference.type_lattice import INT
 from ...frontend.ast_names import bound_names, mentions_none_of, names_used, rename_names
 from ...frontend.ast_walk import copy_tree, is_suspending
 from ...frontend.core_nodes import copy_location

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...analysis.type_inference.fact import UNKNOWN_ORDER
+from ...analysis.type_inference.type_lattice import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, is_none, same_tree, subscript_items
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.firing_conditions import joins_by_subscript

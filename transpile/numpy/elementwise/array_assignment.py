@@ -24,7 +24,7 @@ from loopir.lazy_dataclass import replace
 
 from ...analysis.alias_analysis import NEW_ARRAY, owners_may_alias
 from ...analysis.type_inference.expression_facts import operator_fact
-from ...analysis.type_inference.fact import UNKNOWN_ORDER, Fact
+from ...analysis.type_inference.type_lattice import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import integer_constant, subscript_items, tree_key, walk_nodes
 from ...frontend.core_nodes import copy_location, mark_operation_part

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...analysis.type_inference.expression_facts import operator_fact
-from ...analysis.type_inference.fact import UNIT_LENGTH
 from ...analysis.type_inference.shape_rules import known_lengths
+from ...analysis.type_inference.type_lattice import UNIT_LENGTH
 from ...frontend.ast_walk import integer_constant, same_tree, subscript_items, tree_key, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand

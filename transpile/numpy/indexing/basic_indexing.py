@@ -12,8 +12,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...analysis.type_inference.fact import UNKNOWN_ORDER
 from ...analysis.type_inference.type_facts import is_new_axis
+from ...analysis.type_inference.type_lattice import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, is_none, same_tree, subscript_items, walk_nodes
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.macros.bind_operands import bind_fresh

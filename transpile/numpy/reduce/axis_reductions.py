@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from loopir.lazy_dataclass import record
 
-from ...analysis.type_inference.fact import UNKNOWN_ORDER
+from ...analysis.type_inference.type_lattice import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, is_none
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context

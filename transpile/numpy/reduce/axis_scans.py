@@ -14,7 +14,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ...analysis.type_inference.fact import UNKNOWN_ORDER
+from ...analysis.type_inference.type_lattice import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, is_none
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees

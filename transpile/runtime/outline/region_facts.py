@@ -18,8 +18,8 @@ from loopir.nodes import Span
 
 from ...analysis.call_env import CallEnv
 from ...analysis.liveness import names_read
-from ...analysis.type_inference.fact import Fact
 from ...analysis.type_inference.flow_facts import enter_loop, record_facts
+from ...analysis.type_inference.type_lattice import Fact
 from ...frontend.ast_names import bound_names
 from ...frontend.ast_walk import child_blocks, child_nodes, walk_nodes
 from ...frontend.inline.local_imports import ImportPlace, loaded_imports

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from loopir.process.signal_exceptions import failures
 
-from ...analysis.type_inference.fact import Fact
+from ...analysis.type_inference.type_lattice import Fact
 from ...frontend.ast_walk import child_nodes, walk_nodes
 from ...frontend.macros.macro_context import Context
 from ...types.value_types import is_weak

@@ -184,12 +184,15 @@ def test_regions_whose_guards_hold_again_are_entered_again() -> None:
 @pytest.mark.usefixtures("by_time")
 def test_a_larger_call_tries_the_kernels_again() -> None:
     regular = [[[1, 2]] * 4000] * 40
-    fused = after_failures([[[1, 2]] * 20 + [[1, 2, 3]]] * 3)
-    for _ in range(200):  # usually 4
-        assert fused(regular) == totals(regular)
-        if fused.stats.compiled >= 3 * 40:
+    compiled = 0
+    for _ in range(5):  # times decide what serves: on a busy machine perhaps Python, once
+        fused = after_failures([[[1, 2]] * 20 + [[1, 2, 3]]] * 3)
+        for _ in range(4):
+            assert fused(regular) == totals(regular)
+        compiled = max(compiled, fused.stats.compiled)
+        if compiled >= 3 * 40:
             break
-    assert fused.stats.compiled >= 3 * 40
+    assert compiled >= 3 * 40
 
 
 @pytest.mark.usefixtures("by_time")

@@ -11,9 +11,9 @@ from worlds import World
 from transpile import fuse
 from transpile.analysis.type_inference.binding_facts import set_fact
 from transpile.analysis.type_inference.expression_facts import infer_fact
-from transpile.analysis.type_inference.fact import INT, SCALAR, UNKNOWN, Fact
 from transpile.analysis.type_inference.flow_facts import new_facts
 from transpile.analysis.type_inference.type_facts import Facts
+from transpile.analysis.type_inference.type_lattice import INT, SCALAR, UNKNOWN, Fact
 from transpile.types.value_types import ScalarType
 
 INTS = frozenset({ScalarType("i64", weak=True)})

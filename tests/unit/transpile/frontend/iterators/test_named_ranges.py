@@ -127,6 +127,7 @@ def test_another_function_called_range(tmp_path: Path) -> None:
     module = written(tmp_path, "def f(n, a):\n    r = range(n)\n    return sum(r), len(r)\n")
     fused = fuse(module.f)
     assert fused(*given(5)) == (10, 5)
+    assert fused.stats.compiled == 1
     module.range = lambda n: [n, n]
     assert fused(*given(5)) == (10, 2)
 

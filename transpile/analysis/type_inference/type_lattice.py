@@ -1,4 +1,4 @@
-"""Fact: what is known of the value of an expression, and the join of the facts of two paths.
+"""The lattice of type inference: what is known of a value, and the join of the facts of two paths.
 
 A `Fact` is a lattice value: `UNKNOWN` is the top, `join_facts` the least upper bound of the facts
 of two paths. There is no bottom, as only code that may run has facts.
