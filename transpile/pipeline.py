@@ -20,7 +20,8 @@ from loopir.ir_verifier import verify
 from loopir.lazy_dataclass import record, replace
 from loopir.machine_model import DEFAULT_MACHINE, Machine
 from loopir.nodes import Kernel, PredLoop, VecLoop
-from loopir.passes.pass_list import PASS_LIST, Pass, numbered, pass_names, run_pass
+from loopir.passes import pass_list
+from loopir.passes.pass_list import Pass, run_pass
 from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
 from targets.build.build_kernel import build_kernel, wrong_target
 from targets.isa.target_registry import Target, runnable_targets, runs_here
@@ -481,9 +482,8 @@ STAGES: tuple[Stage, ...] = (
         reason="wraps the kernel so that it takes the arguments of the Python function",
     ),
 )
-"""All stages, in the order in which they run; each row's ``reason`` says what it is for, and
-`run_stages` runs them. A new stage is a row here, and a function from one `Compilation` to the
-next; whatever shows, checks, times or bisects stages goes through this table.
+"""All stages, in the order in which `run_stages` runs them. A new stage is a row here, and a
+function from one `Compilation` to the next; the row's ``reason`` says what it is for.
 """
 
 PORTABLE = "decide_copies"
@@ -499,7 +499,7 @@ class NamedStage(NamedTuple):
 
 def named_stages() -> tuple[NamedStage, ...]:
     """All rows in order, with one for each invocation of a pass."""
-    return _named(STAGES, PASS_LIST)
+    return _named(STAGES, pass_list.PASS_LIST)
 
 
 @lru_cache(maxsize=4)
@@ -510,7 +510,7 @@ def _named(stages: tuple[Stage, ...], passes: tuple[Pass, ...]) -> tuple[NamedSt
             if stage.name != "optimise":
                 yield NamedStage(stage.name, stage)
             else:
-                yield from map(NamedStage, numbered(passes), _pass_rows(passes))
+                yield from map(NamedStage, pass_list.numbered(passes), _pass_rows(passes))
 
     return tuple(rows())
 
@@ -562,7 +562,7 @@ def run_stages(
     NumPy's error state is ignored meanwhile: folding constants may overflow. Raises Refused, in the
     words of the source, where the function cannot be compiled faithfully, BuildError, NoCompiler.
     """
-    skipped = pass_names(skip) if skip else frozenset[str]()
+    skipped = pass_list.pass_names(skip) if skip else frozenset[str]()
     started = not start_after
     for named in named_stages():
         name, stage = named
