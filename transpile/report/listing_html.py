@@ -157,7 +157,13 @@ def _verdict(verdict: tuple[str, str], python: str) -> str:
     """One verdict below its line of Python, indented like it."""
     style, text = verdict
     indent = len(python) - len(python.lstrip(" "))
-    return hanging_line(" " * indent + _span(style, text), indent + _FOLDED)
+    word = found[0] if (found := _BOLD.match(text)) else ""
+    shown = _span("hint", word) + _span(style, text[len(word) :])
+    return hanging_line(" " * indent + shown, indent + _FOLDED)
+
+
+_BOLD = re.compile(r"(?:note|help):")
+"""How a text begins whose first word is bold."""
 
 
 def _span(style: str, text: str) -> str:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = [
-    "Mark", "source_excerpt", "LoopInfo", "Report", "file_label", "rejection_rows", "summary_text",
+    "Mark", "source_excerpt", "LoopInfo", "Report", "file_label", "loop_remarks",
+    "rejection_rows", "summary_text",
 ]
 
 _MAX_GAP = 1  # gaps of up to this many lines are shown, longer ones become an ellipsis
@@ -395,24 +396,32 @@ def _loop_rows(loops: tuple[LoopInfo, ...], *, verbose: bool) -> Iterator[Styled
                 f"   line {loop.line:>{digits}}  ", ("; ".join(loop.notes), "faint")
             )
             continue
-        saves = loop.fused_with and loop.unfused_bytes > loop.bytes
-        saving = f" instead of {loop.unfused_bytes}" if saves else ""
-        cost = f"{loop.bytes} B{saving} and {counted(loop.flops, 'flop')} an element"
-        parts = [cost] if loop.bytes else []
-        if loop.fused_with:
-            parts.insert(0, f"one pass with {_lines(loop.fused_with)}")
-        if outer := tuple(dict.fromkeys(s.line for s in loop.around if s.line != loop.line)):
-            parts.insert(0, f"in {_lines(outer)}")
-        if loop.threads_from:
-            most = counted(loop.most_threads, "thread")
-            least = f" from {loop.threads_from:,} elements" if loop.threads_from > 1 else ""
-            parts.append(f"up to {most}{least}")
-        elif loop.one_thread and verbose:
-            parts.append(f"one thread: {loop.one_thread}")
+        remarks = loop_remarks(loop, verbose=verbose)
         yield styled_row(
             f"   line {loop.line:>{digits}}  {loop.what:<{words}}  ",
-            (vector, "good" if loop.lanes else "bad"), "  ", "; ".join((*parts, *loop.notes)),
+            (vector, "good" if loop.lanes else "bad"), "  ", "; ".join(remarks),
         )
+
+
+def loop_remarks(loop: LoopInfo, *, verbose: bool = False) -> Iterator[str]:
+    """What is said of a compiled loop besides its vectors: the loops around it and in the same
+    pass, the cost of an element, threads (why there is one, if `verbose`), and its notes.
+    """
+    if outer := tuple(dict.fromkeys(s.line for s in loop.around if s.line != loop.line)):
+        yield f"in {_lines(outer)}"
+    if loop.fused_with:
+        yield f"one pass with {_lines(loop.fused_with)}"
+    if loop.bytes:
+        saves = loop.fused_with and loop.unfused_bytes > loop.bytes
+        saving = f" instead of {loop.unfused_bytes}" if saves else ""
+        yield f"{loop.bytes} B{saving} and {counted(loop.flops, 'flop')} an element"
+    if loop.threads_from:
+        most = counted(loop.most_threads, "thread")
+        least = f" from {loop.threads_from:,} elements" if loop.threads_from > 1 else ""
+        yield f"up to {most}{least}"
+    elif loop.one_thread and verbose:
+        yield f"one thread: {loop.one_thread}"
+    yield from loop.notes
 
 
 def _lines(numbers: Sequence[int]) -> str:

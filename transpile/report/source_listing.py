@@ -7,17 +7,18 @@ the comments become ``#line`` directives. `_by_line` groups them.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from loopir.ir_printer import text_lines as lines_of
-from loopir.ir_traversal import source_line
+from loopir.ir_traversal import children, contains, source_line
 from loopir.lazy_dataclass import record, replace
-from loopir.nodes import Kernel
+from loopir.nodes import Check, Kernel, Loop, Node, PredLoop, Scan, VecLoop, While, Zip
 
+from ..diagnostics import counted
 from ..frontend.source import Source
 from .listing_html import Listed, Verdict, listing_page, listing_table
-from .loop_report import LoopInfo, Report, file_label, summary_text
+from .loop_report import LoopInfo, Report, file_label, loop_remarks, summary_text
 from .styled_text import printable
 
 __all__ = ["Listing", "join_listings", "make_listing", "with_verdicts"]
@@ -86,7 +87,8 @@ def with_verdicts(listing: Listing, report: Report) -> Listing:
     - "second": compiled, but not as well as it could be: to scalar code, not joined with another
       loop, with a guard that fails; also the labels of each rejection;
     - "bad": left to Python (the code of the rejection is LOWER_…, SOURCE_… or BUILD_…);
-    - "hint", "faint": a note or help, and a loop of which nothing is left: no colour.
+    - "", "faint": a note or help; a loop of which nothing is left, and how often guards and checks
+      are tested (`_verdicts_on_tests`): no colour.
 
     `Report.further` are the rejections that a report shows only in detail. A rejection without a
     line stands at the line of the function.
@@ -99,10 +101,12 @@ def with_verdicts(listing: Listing, report: Report) -> Listing:
         said = (r.note and f"note: {r.note}", r.help and f"help: {r.help}")
         where = r.line or report.line
         verdicts[where].append((style, f"{r.code}: {r.message}"))
-        verdicts[where] += [("hint", text) for text in said if text]
+        verdicts[where] += [("", text) for text in said if text]
         for label in r.labels:
             if label.text:
                 verdicts[label.span.line].append(("second", f"{r.code}: {label.text}"))
+    for line in listing.lines:
+        verdicts[line.number] += line.verdicts
     lines = (replace(line, verdicts=tuple(dict.fromkeys(verdicts[line.number])))
              for line in listing.lines)
     summary = summary_text(report)
@@ -115,8 +119,34 @@ def _verdict_on(loop: LoopInfo) -> Verdict:
     if loop.isa == "none":
         return "faint", "; ".join(loop.notes)
     lanes = f"vectorised, {loop.lanes} lanes" if loop.lanes else "scalar machine code"
-    notes = "".join(f"; {note}" for note in loop.notes)
-    return "good" if loop.lanes else "second", f"{loop.what}: {lanes}{notes}"
+    remarks = "".join(f"; {remark}" for remark in loop_remarks(loop))
+    return "good" if loop.lanes else "second", f"{loop.what}: {lanes}{remarks}"
+
+
+def _verdicts_on_tests(kernel: Kernel) -> Mapping[int, Sequence[Verdict]]:
+    """For each line of Python what its guards and checks cost: how often they are tested."""
+    guards = Counter(source_line(guard) for guard in kernel.guards)
+    verdicts = defaultdict[int, list[Verdict]](list)
+    for line, count in guards.items():
+        verdicts[line].append(("faint", f"{counted(count, 'guard')}, tested once a call"))
+    checks = Counter(_checks(kernel, "tested once"))
+    for (line, how_often), count in checks.items():
+        verdicts[line].append(("faint", f"{counted(count, 'check')}, {how_often}"))
+    return verdicts
+
+
+def _checks(n: Node, how_often: str) -> Iterator[tuple[int, str]]:
+    """The lines of the checks in `n`, which are tested so often."""
+    match n:
+        case Check():
+            yield source_line(n), how_often
+        case VecLoop() | PredLoop():
+            how_often = "tested for each vector"
+        case Loop() | Zip() | Scan() | While():
+            how_often = "tested in each iteration"
+    for child in children(n):
+        if contains(child, Check):
+            yield from _checks(child, how_often)
 
 
 def make_listing(
@@ -140,6 +170,7 @@ def make_listing(
     return _by_line(
         source,
         target,
+        _verdicts_on_tests(kernel),
         _of_kernel(kernel),
         _of_c(c),
         _of_assembly(assembled(_with_line_directives(c))),
@@ -149,14 +180,20 @@ def make_listing(
 def join_listings(source: Source, target: str, parts: Sequence[Listing]) -> Listing:
     """The listing of the function in `source` from those of its regions."""
     lines = [line for part in parts for line in part.lines]
+    verdicts = defaultdict[int, list[Verdict]](list)
+    for line in lines:
+        verdicts[line.number] += line.verdicts
     columns = (
         [(line.number, text) for line in lines for text in getattr(line, column)]
         for column in ("loopir", "c", "asm")
     )
-    return _by_line(source, target, *columns)
+    return _by_line(source, target, verdicts, *columns)
 
 
-def _by_line(source: Source, target: str, *columns: Iterable[tuple[int, str]]) -> Listing:
+def _by_line(
+    source: Source, target: str, verdicts: Mapping[int, Sequence[Verdict]],
+    *columns: Iterable[tuple[int, str]],
+) -> Listing:
     """The listing with the generated lines grouped by their lines of Python. `columns`: for each of
     Loop IR, C and assembly the lines of text, each with the number of its line of Python; a number
     outside of the function counts as 0.
@@ -174,6 +211,7 @@ def _by_line(source: Source, target: str, *columns: Iterable[tuple[int, str]]) -
             number=n,
             python=source.lines[n - 1] if n else "",
             loopir=tuple(loopir[n]), c=tuple(c[n]), asm=tuple(asm[n]),
+            verdicts=tuple(verdicts.get(n, ())),
         )
         for n in (*range(first, last + 1), 0)
     )

@@ -97,7 +97,29 @@ def test_code_of_no_line_stands_beside_the_code_around_it(
 def test_guards_stand_beside_what_asks_for_them(tmp_path: Path) -> None:
     text = "def f(x, y):\n    for i in range(len(x)):\n        y[i] = x[i]\n"
     listing = made(tmp_path, text).listing(np.ones(3), np.ones(3))
-    assert any("guard(" in t for t in line(listing, "y[i] = x[i]").loopir)
+    found = line(listing, "y[i] = x[i]")
+    assert any("guard(" in t for t in found.loopir)
+    assert found.verdicts == (("faint", "1 guard, tested once a call"),)
+
+
+@pytest.mark.parametrize(("python", "how_often"), [
+    ("total += k[i] * k[i]", "2 checks, tested for each vector"),
+    ("out[k[i]] = total", "1 check, tested in each iteration"),
+])
+def test_lines_say_what_loops_and_checks_cost(
+    python: str, how_often: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_TARGET", "avx2")
+    text = f"""
+def f(k, out):
+    total = 0
+    for i in range(len(k)):
+        {python}
+    return total
+"""
+    shown = str(made(tmp_path, text).listing(np.arange(5), np.ones(5)))
+    assert how_often in shown
+    assert " B and 0 flops an element" in shown
 
 
 class Tags(HTMLParser):
