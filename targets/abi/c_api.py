@@ -146,7 +146,7 @@ def _call_addresses() -> list[int]:
         "PyContextVar_Get", "PyObject_RichCompareBool", "PyObject_Call", "PyObject_Vectorcall",
         "PyFloat_FromDouble",
         "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
-        "PyTuple_GetItem", "PyTuple_Size", "PyDict_New", "PyDict_SetItem",
+        "PyTuple_GetItem", "PyTuple_Size", "PyDict_New", "PyDict_SetItem", "PyDict_Next",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear", "PyErr_Occurred",
         "PyErr_Fetch", "PyErr_NormalizeException", "PyException_SetTraceback",
         "PyErr_ExceptionMatches", "PyFunction_GetDefaults", "PyFunction_GetKwDefaults",

@@ -6,6 +6,8 @@
  * translation unit.
  */
 enum { SIZE_LIMIT = 1 << 30 };                          /* the largest size that is told from larger ones */
+enum { LEAST_LIMIT = 32, NANOSECONDS_PER_ITEM = 32 }; /* see `cache_row.limit` */
+enum { MOST_LEVELS = 64 };                              /* of sequences in sequences that `is_plain` looks at */
 enum { LAYOUT = 0x503 };                                /* NumPy's flags of C order, Fortran order, aligned, writeable */
 #define EMPTY_SEQUENCE ((object *)-1)                   /* the type of the first item of an empty list or tuple */
 
@@ -21,12 +23,14 @@ typedef struct {
 /* `counters`: calls forwarded so far, and how many more to forward before the next miss (negative: all). `low`, `high`: the
  * sizes of calls that the row is for. `keys`: one for each parameter; NULL fits any arguments. `part`: a bit for each argument
  * of some, which together must have a size from `part_low` to `part_high`; 0 if the row does not ask for that. `shortest`: the
- * nanoseconds of the shortest call so far, of a row whose calls are timed; NULL for others. */
+ * nanoseconds of the shortest call so far, of a row whose calls are timed; NULL for others. `asks_plain`: whether all arguments
+ * must be plain (`is_plain`), which at most `*limit` items may tell. That follows the time of the last call, of which to look at
+ * them may take a thirtieth; also of rows that share it and do not ask. NULL where none does. */
 typedef struct {
     object *target;
     int64_t *counters, low, high;
     const argument_key *keys;
-    int64_t part, part_low, part_high, *shortest;
+    int64_t part, part_low, part_high, *shortest, asks_plain, *limit;
 } cache_row;
 
 typedef struct {
@@ -72,6 +76,46 @@ HOT static int fits_key(const inline_cache *c, const argument_key *k, object *va
     if (k->length >= 0 && count_of(value) != k->length) return 0;
     for (int64_t i = 1; i < k->length; i++) if ((object *)capi.item(value, i)->type != k->items[i]) return 0;
     return !k->inner || type_of_first(first, &second) == k->inner;
+}
+
+/* Whether `value` is a number of Python's, a str or None. */
+HOT static inline int is_plain_item(const object *value)
+{
+    const object *type = (object *)value->type;
+    return value == capi.none || type == py.floats || type == py.ints || type == capi.strings || type == py.bools;
+}
+
+/* Whether operators of `value` run no code of the user: it is plain, as `is_plain_item`, or a list, tuple or dict of such values. Takes the
+ * number of items that it looks at from `left`; not plain if there are more. The last item of a sequence needs no further level:
+ * linked lists may be long. */
+HOT static int is_plain(object *value, int64_t *left, int levels)
+{
+    while (!is_plain_item(value)) {
+        object *type = (object *)value->type, *key, *item;
+        if (!levels) return 0;
+        if (type == capi.dict) {
+            intptr_t at = 0;
+            while (capi.next(value, &at, &key, &item))
+                if ((*left -= 2) < 0 || !is_plain(key, left, levels - 1) || !is_plain(item, left, levels - 1)) return 0;
+            return 1;
+        }
+        if (type != capi.lists && type != capi.tuples) return 0;
+        int64_t last = count_of(value) - 1;
+        object *const *items = items_of(value);
+        if (last < 0) return 1;
+        if (!items || (*left -= last + 1) < 0) return 0;
+        for (int64_t k = 0; k < last; k++) if (!is_plain_item(items[k]) && !is_plain(items[k], left, levels - 1)) return 0;
+        value = items[last];
+    }
+    return 1;
+}
+
+/* Whether all arguments are plain, as `row` asks. */
+HOT static int are_plain(const cache_row *row, object *const *given, int64_t count)
+{
+    int64_t left = *row->limit, k = 0;
+    while (k < count && is_plain(given[k], &left, MOST_LEVELS)) k++;
+    return k == count;
 }
 
 /* A size, or SIZE_LIMIT if it is larger, so that sums and products of sizes do not overflow. */
@@ -137,9 +181,11 @@ HOT static int fits_row(const inline_cache *c, const cache_row *row, object *con
         int64_t part = size_of_call(count, given, row->keys, row->part);
         if (part < row->part_low || row->part_high < part) return 0;
     }
-    if (!row->low && row->high == SIZE_LIMIT) return 1;
-    if (!*last || (*last)->keys != row->keys) *size = size_of_call(count, given, row->keys, -1), *last = row;
-    return row->low <= *size && *size <= row->high;
+    if (row->low || row->high != SIZE_LIMIT) {
+        if (!*last || (*last)->keys != row->keys) *size = size_of_call(count, given, row->keys, -1), *last = row;
+        if (*size < row->low || row->high < *size) return 0;
+    }
+    return !row->asks_plain || are_plain(row, given, count);
 }
 
 /* The first row that fits these arguments (`fits_row`), if it may serve another call; else NULL. */
@@ -159,17 +205,21 @@ HOT static void count_call(const cache_row *row)
     ++row->counters[0];
 }
 
-/* The result of a call that the row serves, or `miss` if it is NULL; NULL with an exception. The time of a call that does not raise
- * goes to `shortest`, if it is. */
+/* Whether calls that the row serves are timed. */
+HOT static int is_timed(const cache_row *row) { return row->shortest || row->limit; }
+
+/* The result of a call that the row serves, or `miss` if it is NULL; NULL with an exception. The time of a call goes to `limit`, and to
+ * `shortest` if it is the shortest, and has not raised. */
 HOT static object *call_row(object *self, const cache_row *row, object *const *args, intptr_t count, object *names)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
-    if (!row || !row->shortest) return forward(row ? row->target : c->miss, args, count, names);
+    if (!row || !is_timed(row)) return forward(row ? row->target : c->miss, args, count, names);
     capi.hold(self);                                    /* with the row: the call may replace this cache */
     int64_t start = nanoseconds();
     object *answer = forward(row->target, args, count, names);
     int64_t taken = nanoseconds() - start;
-    if (answer && taken < *row->shortest) *row->shortest = taken;
+    if (row->shortest && answer && taken < *row->shortest) *row->shortest = taken;
+    if (row->limit) *row->limit = taken / NANOSECONDS_PER_ITEM + LEAST_LIMIT;
     capi.drop(self);
     return answer;
 }
@@ -220,7 +270,7 @@ object *tp_is_for_original(object *self, object *const *args, intptr_t count)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
     const cache_row *row = count == c->parameters.count && !c->parameters.takes_rest ? row_for(c, args) : 0;
-    int is_for_original = row && row->target == c->original && !row->shortest;      /* a call that is timed is made */
+    int is_for_original = row && row->target == c->original && !is_timed(row);      /* a call that is timed is made */
     if (is_for_original) count_call(row);
     object *answer = is_for_original ? py.truth : capi.untruth;
     return capi.hold(answer), answer;
@@ -257,7 +307,7 @@ HOT object *tp_vectorcall(object *callable, object *const *args, uintptr_t count
     int is_cache = builtin->call == (void *)tp_inline_cache;
     self->references++;                                 /* the call may attach another one */
     const cache_row *row = is_cache ? row_of_call((const inline_cache *)builtin, args, (intptr_t)count, names) : 0;
-    if (row && !row->shortest && (object *)row->target->type == capi.function && (uint32_t)self->references > 1) {
+    if (row && !is_timed(row) && (object *)row->target->type == capi.function && (uint32_t)self->references > 1) {
         self->references--;
         return forward(row->target, args, (intptr_t)count, names);
     }

@@ -169,6 +169,12 @@ class CacheRow:
     bits there than those of the target that does."""
     shortest: np.ndarray | None = None
     """If given, the calls are timed: the nanoseconds of the shortest one so far."""
+    asks_plain: bool = False
+    """Whether all arguments must be plain: Python's numbers, strs, None, and lists, tuples and
+    dicts of plain values, so that their operators run no code of the user's."""
+    limit: np.ndarray | None = None
+    """How many items are looked at to tell that, at most. It is set after each call, by its time;
+    rows may share it. Given if ``asks_plain``."""
 
     @property
     def serves_all(self) -> bool:
@@ -200,7 +206,8 @@ def inline_cache(
         part = sum(1 << k for k in row.part)
         row_words += [
             Pointer(row.target), counters, row.low, row.high, keys, part, row.part_low,
-            row.part_high, 0 if row.shortest is None else packer.address_of(row.shortest),
+            row.part_high, packer.address_of(row.shortest),
+            row.asks_plain, packer.address_of(row.limit),
         ]
     name_address = packer.address_of(np.frombuffer(name.encode() + b"\0", np.uint8))
     words = [

@@ -233,8 +233,10 @@ class Packer:
         numbers = [id(w.value) if isinstance(w, Pointer) else int(w) for w in words]
         return np.array(numbers, dtype=np.int64)
 
-    def address_of(self, array: np.ndarray) -> int:
-        """The address of the memory of an array."""
+    def address_of(self, array: np.ndarray | None) -> int:
+        """The address of the memory of an array; 0 for None."""
+        if array is None:
+            return 0
         self.alive.append(array)
         return int(array.__array_interface__["data"][0])
 

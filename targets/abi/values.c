@@ -91,6 +91,7 @@ static struct {
     intptr_t (*length)(object *);                       /* of a tuple */
     object *(*new_dict)(void);
     int (*set_entry)(object *, object *, object *);         /* PyDict_SetItem */
+    int (*next)(object *, intptr_t *, object **, object **);        /* PyDict_Next */
     void (*hold)(object *), (*drop)(object *);
     void (*restore)(object *, object *, object *), (*forget)(void);
     object *(*raised)(void);                            /* PyErr_Occurred */

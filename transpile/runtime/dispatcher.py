@@ -53,7 +53,7 @@ from .process.garbage_collection import collecting_less_often
 from .redefined_functions import DelayedSetup
 from .refused.refusal_warnings import RefusalWarnings, names_of_refused_values, shown_types
 from .refused.region_records import RegionRole
-from .self_calls import DirectSelfCalls
+from .self_calls import Copies, DirectSelfCalls
 from .specialization import (
     CALLS_TO_SETTLE,
     MAX_SIGNATURES,
@@ -289,27 +289,27 @@ class Dispatcher(Vectorcall, WrappedFunction):
         is_compiled = outlined is not None and not outlined.loops
         callee = self._function if is_compiled else self._replaying_function(spec, code)
         if outlined is not None:
-            callee = self._direct_self_calls.outlined(self, outlined, specs)
+            copies = Copies(self._direct_self_calls.outlined(self, outlined, specs))
         else:
             if not any(isinstance(t, ObjectType) for t in spec.types):  # rows tell only its class
                 spec.allowance = max(spec.allowance, CALLS_TO_SETTLE)
-            callee = self._direct_self_calls.function(self, specs) or callee
-        serving = spec.observed(callee)
+            copies = self._direct_self_calls.copies(self, specs) or Copies(callee)
+        serving = spec.observed(copies.callee(spec.types))
         if self._may_bypass() and not spec.variants:
             keys = None if code in SIGNATURE_INDEPENDENT else keys_of(spec.types, values)
-            self._send_to_python(spec, keys, callee, None if is_compiled else code)
+            self._send_to_python(spec, keys, copies, None if is_compiled else code)
         return serving
 
     def _send_to_python(
-        self, spec: Specialization, keys: Keys | None, callee: Callable[..., Any], code: str | None
+        self, spec: Specialization, keys: Keys | None, copies: Copies, code: str | None
     ) -> None:
-        """Put a row that sends the next ``spec.allowance`` calls with these keys (None: all that no
-        other row is for) to `callee`, the original or the outlined function; double the allowance.
+        """Put rows that send the next ``spec.allowance`` calls with these keys (None: all that no
+        other row is for) to `copies`, the original or the outlined function; double the allowance.
         They count as replays by `code`; None: they do not, as all loops are in compiled regions.
         """
         counters = spec.python_calls.start(code, spec.allowance, spec.replays)
         spec.allowance = next_allowance(spec.allowance)
-        self._put_rows(keys, [CacheRow(callee, keys, counters=counters)])
+        self._put_rows(keys, copies.rows(keys, spec.types, counters))
 
     def _may_bypass(self) -> bool:
         """Whether rows may send calls to Python past the dispatcher: not if each call that runs as
@@ -369,7 +369,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
             return observed
         if calls := self._backoff.calls_to_skip(compiled):
             spec.allowance = calls
-            self._send_to_python(spec, keys_of(spec.types, values), original, code)
+            self._send_to_python(spec, keys_of(spec.types, values), Copies(original), code)
         return observed
 
     def _replaying_function(self, spec: Specialization, code: str) -> FunctionType:

@@ -150,7 +150,7 @@ class InstalledCall:
     ) -> Callable[..., Any]:
         """What stands in for the inline cache while there is none. It serves one signature, that of
         `rows`, which it tells by the classes in `keys`, and cannot tell sizes, so it goes by the
-        first row. The first that applies:
+        first row that asks for no more (`CacheRow.asks_plain`). The first that applies:
 
         - ``miss``, if the calls alternate between signatures, or the row's target must not serve
           other sizes;
@@ -160,7 +160,7 @@ class InstalledCall:
         """
         if is_alternating:
             return self._miss
-        row = rows[0]
+        row = next(row for row in rows if not row.asks_plain)
         if row.is_for_these_sizes:
             return self._miss
         if row.checks_arguments or row.serves_all:

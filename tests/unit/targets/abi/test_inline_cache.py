@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 from pathlib import Path
 from types import MethodDescriptorType, MethodType
 from typing import Any
@@ -288,6 +289,69 @@ def test_defaults_and_keywords_beside_further_arguments(args: Any, named: Any) -
             missed(rest(*f(*args, **named)[1], **named))
     else:
         assert f(*args, **named) == expected
+
+
+def plain_count(value: Any, levels: int = 64) -> float:
+    """How many items tell that a value is plain (`CacheRow.asks_plain`); infinite: it is not."""
+    if value is None or type(value) in (bool, int, float, str):
+        return 0
+    if type(value) not in (list, tuple, dict) or levels == 0:
+        return float("inf")
+    if isinstance(value, dict):
+        return sum(1 + plain_count(v, levels - 1) for pair in value.items() for v in pair)
+    inner = sum(plain_count(v, levels - 1) for v in value[:-1])
+    return len(value) + inner + (plain_count(value[-1], levels) if value else 0)
+
+
+class OfFloats(float):
+    pass
+
+
+LEAVES = st.one_of(
+    st.integers(), st.floats(), st.text(max_size=2), st.none(), st.booleans(),
+    st.sampled_from([1j, b"a", np.float64(1), OfFloats(), {1}, object(), np.ones(2), len]),
+)
+PLAIN = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.lists(inner, max_size=4).map(tuple)
+    | st.dictionaries(st.text(max_size=1), inner, max_size=3), max_leaves=12,
+)
+
+
+@given(value=PLAIN, room=st.integers(0, 40))
+def test_a_row_may_ask_for_plain_arguments(value: Any, room: int) -> None:
+    limit = np.array([room], np.int64)
+    f = cache_of(CacheRow(one, None, asks_plain=True, limit=limit))
+    assert (f(value)[0] == "one") == (plain_count(value) <= room)
+
+
+def test_plain_arguments_are_looked_at_up_to_a_limit() -> None:
+    """The limit follows the time of calls, so that a small part of it is spent on that."""
+    def called(x: Any) -> Any:
+        time.sleep(0.001)
+        return "called"
+
+    itself: list[Any] = [1]
+    itself.append(itself)
+    linked: Any = None
+    for k in range(5000):
+        linked = (k, linked)
+    deep: Any = []
+    for _ in range(100):
+        deep = [deep, 1]
+    for value, objects in (([1.0] * 3000, 3000), (linked, 10_000), ({"a": [1] * 700}, 702)):
+        for room, serves in ((objects, True), (objects - 1, False)):
+            limit = np.array([room], np.int64)
+            f = cache_of(CacheRow(called, None, asks_plain=True, limit=limit))
+            assert (f(value) == "called") == serves
+            assert limit[0] == room if not serves else 1_000_000 // 32 <= limit[0] < 10**8
+    for value in (itself, deep):
+        limit = np.array([10**6], np.int64)
+        f = cache_of(CacheRow(called, None, asks_plain=True, limit=limit))
+        assert f(value)[0] == "miss"
+    limit = np.array([0], np.int64)
+    rows = [CacheRow(one, None, asks_plain=True, limit=limit), CacheRow(called, None, limit=limit)]
+    f = cache_of(*rows)
+    assert [f([1.0] * 9) for _ in range(3)] == ["called", ("one", [1.0] * 9), ("one", [1.0] * 9)]
 
 
 def test_whether_the_original_serves_a_call() -> None:

@@ -98,7 +98,19 @@ RECURSIONS = {
     "text": ("return 0 if n < 1 else len(str(n)) + f(n - 1)", True),
     "generator": ("return 1 if n < 1 else sum(f(k) for k in range(n))", True),
     "key": ("return n if n < 1 else max([-n, n], key=lambda v: v + f(n - 1))", True),
-    "attribute": ("return 1 if n < 1 else n.real + f(n - 1)", False),
+    "attribute": ("return 1 if n < 1 else n.real + f(n - 1)", True),
+    "method": ("xs = [n]\n    xs.append(-n)\n    return xs if n < 1 else f(n - 1) + xs", True),
+    "raised": ("try: raise ValueError\n    except ValueError: return n if n < 1 else f(n - 1)", True),
+    "sorted": ("xs = [n, -n]\n    xs.sort(key=lambda v: v * n)\n"
+               "    return xs if n < 1 else f(n - 1)", True),
+    "frame": ("return [n.__class__] if n < 1 else f(n - 1)", False),
+    "kept_generator": ("return [] if n < 1 else [(f(k) for k in range(n)).__class__]", False),
+    "kept_function": ("return [] if n < 1 else [len([lambda: f(n)])]", False),
+    "inner_function": ("def g(): return f(n - 1)\n    return n if n < 1 else g()", False),
+    "enumerated": ("return 0 if n < 1 else [*enumerate(f(k) for k in range(n))]", False),
+    "local_consumer": ("sum = [].__class__\n    return 0 if n < 1 else sum(f(k) for k in [0])", False),
+    "bound_globally": ("global other\n    other = 1\n    return 0 if n < 1 else f(n - 1)", False),
+    "imported": ("import math\n    return 0 if n < 1 else math.gcd(n, f(n - 1))", False),
     "printed": ("print(end='')\n    return 1 if n < 1 else f(n - 1)", False),
     "global": ("return 1 if n < 1 else f(n - other)", False),
     "shadowed": ("return 1 if n < 1 else abs(n) + f(n - 1)", False),
@@ -126,11 +138,9 @@ def test_recursions_that_look_up_no_name(name: str, monkeypatch: pytest.MonkeyPa
     for _ in range(4):
         found = fused(5)
         assert repr(found).replace(repr(fused), repr(original)) == repr(expected)
-    copy = with_direct_self_calls(original, fused, takes_builtins=True)
-    assert copy is not None
-    called = dict(zip(copy.__code__.co_freevars, copy.__closure__ or (), strict=True))
-    direct = called["_tp_direct"].cell_contents
-    assert (direct.__globals__ is not namespace) == is_private
+    copies = with_direct_self_calls(original, fused)
+    assert copies is not None
+    assert (copies.closed is not None) == is_private
 
 
 @pytest.mark.parametrize("where", ["module", "builtins"])
@@ -212,6 +222,104 @@ def count(n):
     if n > 0:
         count(n - 1)
 """
+
+
+LATER = {
+    "generator": "def f(n): return [(f(k) for k in [0]), f(n - 1)] if n else 0",
+    "function": "def f(n): return [lambda: f(0), f(n - 1)] if n else 0",
+    "default": "def f(n): return [lambda v=[f][0]: v(0), f(n - 1)] if n else 0",
+    "own_generator": "def f(n):\n    yield n\n    yield from f(n - 1) if n else ()",
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_runs_after_the_call_sees_what_the_name_is_bound_to_then(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the innermost call made, not the first: that one still looks the name up."""
+    text, file = LATER[name] + "\n", f"<later {name}>"
+    monkeypatch.setitem(linecache.cache, file, (len(text), None, text.splitlines(True), file))
+
+    def run(decorate: Any) -> Any:
+        namespace: dict[str, Any] = {"__name__": __name__}
+        exec(compile(text, file, "exec"), namespace)
+        function = namespace["f"] = decorate(namespace["f"])
+        for _ in range(40):
+            found = function(4)
+        if name == "own_generator":
+            items = [next(found), next(found)]
+            namespace["f"] = lambda n: ["another"]
+            return items + [*found]
+        while found[1]:
+            made, found = found
+        namespace["f"] = lambda n: "another"
+        return [*made] if name == "generator" else made()
+
+    assert run(lambda f: fuse(f, on_reject="silent")) == run(lambda f: f)
+
+
+class Rebinds:
+    """Calls `action` when it is compared."""
+
+    def __init__(self, action: Any) -> None:
+        self.action = action
+
+    def __eq__(self, other: object) -> bool:
+        self.action()
+        return False
+
+    __hash__ = object.__hash__
+
+
+def count_items(items: Any) -> Any:
+    found = 0
+    for item in items:
+        found += count_items(item) if isinstance(item, (list, tuple, dict)) else item == None  # noqa: E711
+    return found + 1
+
+
+NESTED: list[Any] = [
+    [[1, 2.5, "a"], [None, [True, ()]], {"k": 1}], ((1, 2), (3, (4, 5))), [], {}, [[[]]],
+    [1, [2, [3, [4]]]], [{1: 2}, ({3: 4},)],
+]
+
+
+def test_a_closed_copy_serves_plain_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments with an object of a class, anywhere, go to the copy that looks the name up: code of
+    the class may bind it to another function.
+    """
+    original = count_items
+    fused: Any = fuse(original, on_reject="silent")
+    monkeypatch.setitem(globals(), "count_items", fused)
+    for _ in range(3000):
+        for items in NESTED:
+            assert fused(items) == original(items)
+    rows = [row for of in fused._installed._rows.values() for row in of if row.asks_plain]
+    assert rows
+    closed = {row.target.__code__: 0 for row in rows}
+    expected = [original(items) for items in NESTED]
+
+    def bind_another() -> None:
+        monkeypatch.setitem(globals(), "count_items", lambda items: 1000)
+
+    def result(function: Any, items: Any) -> Any:
+        monkeypatch.setitem(globals(), "count_items", function)
+        return function(items)
+
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code) if event == "call" else None)
+    try:
+        found = [fused(items) for items in NESTED]
+    finally:
+        sys.setprofile(None)
+    assert found == expected
+    assert closed.keys() & {*called}
+    evil = Rebinds(bind_another)
+    for items in (
+        [evil, [1]], [[1, evil], [2, 3]], ((1, (evil,)), (2,)), [{"k": 1}, [[[evil]], [1]]],
+        [[], evil, [3]], [{evil: 1}, [2]], [[[[[evil], 5], 6], 7], [8]],
+    ):
+        assert result(fused, items) == result(original, items)
 
 
 def test_a_traceback_is_as_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
