@@ -100,7 +100,8 @@ RECURSIONS = {
     "key": ("return n if n < 1 else max([-n, n], key=lambda v: v + f(n - 1))", True),
     "attribute": ("return 1 if n < 1 else n.real + f(n - 1)", True),
     "method": ("xs = [n]\n    xs.append(-n)\n    return xs if n < 1 else f(n - 1) + xs", True),
-    "raised": ("try: raise ValueError\n    except ValueError: return n if n < 1 else f(n - 1)", True),
+    "raised": (
+        "try: raise ValueError\n    except ValueError: return n if n < 1 else f(n - 1)", True),
     "sorted": ("xs = [n, -n]\n    xs.sort(key=lambda v: v * n)\n"
                "    return xs if n < 1 else f(n - 1)", True),
     "frame": ("return [n.__class__] if n < 1 else f(n - 1)", False),
@@ -108,7 +109,8 @@ RECURSIONS = {
     "kept_function": ("return [] if n < 1 else [len([lambda: f(n)])]", False),
     "inner_function": ("def g(): return f(n - 1)\n    return n if n < 1 else g()", False),
     "enumerated": ("return 0 if n < 1 else [*enumerate(f(k) for k in range(n))]", False),
-    "local_consumer": ("sum = [].__class__\n    return 0 if n < 1 else sum(f(k) for k in [0])", False),
+    "local_consumer": (
+        "sum = iter\n    return 0 if n < 1 else len([sum(f(k) for k in [0])])", False),
     "bound_globally": ("global other\n    other = 1\n    return 0 if n < 1 else f(n - 1)", False),
     "imported": ("import math\n    return 0 if n < 1 else math.gcd(n, f(n - 1))", False),
     "printed": ("print(end='')\n    return 1 if n < 1 else f(n - 1)", False),
@@ -249,7 +251,7 @@ def test_what_runs_after_the_call_sees_what_the_name_is_bound_to_then(
         if name == "own_generator":
             items = [next(found), next(found)]
             namespace["f"] = lambda n: ["another"]
-            return items + [*found]
+            return [*items, *found]
         while found[1]:
             made, found = found
         namespace["f"] = lambda n: "another"
