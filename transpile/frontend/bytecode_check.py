@@ -20,7 +20,9 @@ from loopir.process.signal_exceptions import failures
 from .core_nodes import copy_location, fix_missing_locations
 from .suppress_warnings import suppress_warnings
 
-__all__ = ["FUTURE", "without_annotations", "compiles_to", "is_lambda", "nested_codes"]
+__all__ = [
+    "FUTURE", "without_annotations", "compiles_to", "is_lambda", "nested_codes", "runs_loops",
+]
 
 FUTURE = reduce(
     int.__or__, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
@@ -131,6 +133,14 @@ def _class(name: str, body: list[ast.stmt]) -> ast.ClassDef:
     assert isinstance(node, ast.ClassDef)
     node.body = body
     return node
+
+
+def runs_loops(code: types.CodeType) -> bool:
+    """Whether it has a loop, a comprehension, or another code object inside, which may have one."""
+    jumps = {*dis.hasjrel, *dis.hasjabs}
+    return next(nested_codes(code), None) is not None or any(
+        i.argval <= i.offset for i in dis.get_instructions(code) if i.opcode in jumps
+    )
 
 
 def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -28,8 +28,6 @@ When is Python not tried?
   one call must not have two answers. That limit is for the *exact size* (`exact_size`), the size of
   those arguments that determine how many terms a sum has. A long list of which few items are read
   does not count.
-
-`Backoff` decides about calls that no compiled code could serve.
 """
 from __future__ import annotations
 
@@ -46,8 +44,8 @@ if TYPE_CHECKING:
     from ..report.measured_choice import FasterAsPython
 
 __all__ = [
-    "FIRST_ALLOWANCE", "MAX_ALLOWANCE", "PYTHON_FASTER", "Backoff", "CallSelection", "CallSeries",
-    "Served", "SizeRange", "Trial", "next_allowance",
+    "FIRST_ALLOWANCE", "MAX_ALLOWANCE", "PYTHON_FASTER", "CallSelection", "CallSeries", "Served",
+    "SizeRange", "Trial", "next_allowance",
 ]
 
 PYTHON_FASTER = "RUN_PYTHON_FASTER"
@@ -95,11 +93,17 @@ a set of a hash table. Python takes some ten times as long as such a kernel, not
 and most of the time both ways is spent on making an object for each item.
 """
 
-_RATIO, _RATIO_OF_TABLES, _LONGEST_TRIAL, _PAID_BY, _PAID_TRIALS = 200, 10, 500_000_000, 8, 3
-"""How many times as long as a kernel Python may take, in general and for one that makes hash tables
-or lists of lists; the nanoseconds that a call as Python may take at most; how many times as long
-compiled calls must have taken before (`_calls_before_trial`); how often Python is tried so where it
-was far slower, as other work on the machine may slow a call. Each time takes four times the calls.
+_LONG_CALL_OF_ARRAYS = 200_000
+"""As ``_LONG_CALL``, where the original runs no loops: NumPy takes some ten times as long at most.
+"""
+
+_RATIO, _RATIO_OF_TABLES, _RATIO_OF_ARRAYS = 200, 10, 20
+_LONGEST_TRIAL, _PAID_BY, _PAID_TRIALS = 500_000_000, 8, 3
+"""How many times as long as a kernel Python may take, in general, for one that makes hash tables or
+lists of lists, and where the original runs no loops. ``_LONGEST_TRIAL``: the nanoseconds that a
+call as Python may take at most; ``_PAID_BY``: how many times as long compiled calls must have taken
+before (`_calls_before_trial`); ``_PAID_TRIALS``: how often Python is tried so where it was far
+slower, as other work on the machine may slow a call. Each time takes four times the calls.
 """
 
 _CONVERSION = 10
@@ -213,7 +217,7 @@ class _Trials:
 
 def _may_try_python(
     compiled_time: int, kernel_time: int | None, size: int, *, converts_lists: bool,
-    makes_tables: bool,
+    makes_tables: bool, runs_loops: bool,
 ) -> bool:
     """Whether Python may serve a call of this size as a trial. Python could take a hundred times
     as long as compiled code, and the user would notice that one call. If False, `CallSelection`
@@ -227,7 +231,8 @@ def _may_try_python(
     - the kernel takes less than half of the call, and ``makes_tables`` (`_KERNEL_SHARE_OF_TABLES`);
     - the kernel itself is shorter than `_LONG_CALL`: a hundred times as long is not noticed;
     - the call is shorter than `_LONG_CALL`, not counting the least time for the conversion of its
-      lists (`_CONVERSION`), for the same reason;
+      lists (`_CONVERSION`), for the same reason; or than `_LONG_CALL_OF_ARRAYS`, if the original
+      runs no loops;
     - the call takes so long for each item (`_PER_ITEM`) that conversions must be most of it, and
       less than `_LONGEST_CALL` in all.
     """
@@ -240,17 +245,16 @@ def _may_try_python(
         if makes_tables and of_tables < compiled_time < _LONGEST_CALL:
             return True
     conversion = size * _CONVERSION if converts_lists else 0
-    is_short = compiled_time < _LONG_CALL + conversion
+    is_short = compiled_time < (_LONG_CALL if runs_loops else _LONG_CALL_OF_ARRAYS) + conversion
     is_spent_on_conversion = size * _PER_ITEM < compiled_time < _LONGEST_CALL
     return is_short or is_spent_on_conversion
 
 
-def _calls_before_trial(compiled_time: int, kernel_time: int, makes_tables: bool) -> int:
+def _calls_before_trial(compiled_time: int, kernel_time: int, ratio: int) -> int:
     """After how many compiled calls Python is tried where `_may_try_python` forbids it, so that the
     trial takes at most a small part of the time that these took (`_PAID_BY`); -1: never, as it
-    could take longer than `_LONGEST_TRIAL`: `_RATIO` times the kernel, and the rest of the call.
+    could take longer than `_LONGEST_TRIAL`: `ratio` times the kernel, and the rest of the call.
     """
-    ratio = _RATIO_OF_TABLES if makes_tables else _RATIO
     longest = compiled_time + (ratio - 1) * min(kernel_time, compiled_time)
     return -1 if longest > _LONGEST_TRIAL else -(-_PAID_BY * longest // max(compiled_time, 1))
 
@@ -267,6 +271,8 @@ class CallSelection:
     - ``converts_lists``: a compiled call converts lists, or builds them for its result. Its time
       grows with their lengths, even if the loop reads few items; ``makes_tables``: it makes a
       dict or a set of a hash table, or a list of lists of several lengths;
+    - ``runs_loops``: the original runs loops in Python. Else NumPy does, so that it may be faster
+      at any size, as for the product of large matrices, and is not a hundred times slower;
     - ``exact_up_to``: the largest size for which Python may be chosen, since up to there compiled
       results have Python's bits; None: any. ``in_part``: it limits the exact size, that of some
       arguments only, which `choice` is given as ``exact_size``;
@@ -282,9 +288,9 @@ class CallSelection:
     def __init__(
         self, *, converts_lists: bool, is_region: bool, exact_up_to: int | None = None,
         in_part: bool = False, is_outlined: bool = False, max_allowance: int = MAX_ALLOWANCE,
-        makes_tables: bool = False,
+        makes_tables: bool = False, runs_loops: bool = True,
     ) -> None:
-        self._makes_tables = makes_tables
+        self._makes_tables, self._runs_loops = makes_tables, runs_loops
         self._converts_lists, self._is_region = converts_lists, is_region
         if is_outlined:
             self._python_cost = 0
@@ -387,18 +393,19 @@ class CallSelection:
         if may_try is None:
             may_try = _may_try_python(
                 compiled_time, trials.kernel, size, converts_lists=self._converts_lists,
-                makes_tables=self._makes_tables,
+                makes_tables=self._makes_tables, runs_loops=self._runs_loops,
             )
-        may_wait = not may_try and self._converts_lists and bucket not in self._tried
-        if may_wait and trials.kernel is None:
+        may_wait = not may_try and self._may_gain_when_large and bucket not in self._tried
+        if may_wait and self._converts_lists and trials.kernel is None:
             trials.needs_kernel = True
             return False
         if may_try and self._awaits_python(bucket, trials, compiled_time):
             return False
         self._trials.pop(bucket, None)  # another thread may have decided
         python_time = min(trials.python) if may_try else _NEVER  # untried: surely far longer
-        if may_wait and (kernel := trials.kernel) is not None:
-            self._waits[bucket] = _calls_before_trial(compiled_time, kernel, self._makes_tables)
+        if may_wait:
+            kernel_time = compiled_time if trials.kernel is None else trials.kernel
+            self._waits[bucket] = _calls_before_trial(compiled_time, kernel_time, self._ratio)
         elif bucket in self._paid and python_time >= _FAR * compiled_time:
             self._paid.discard(bucket)
             self._tried[bucket] = tries = self._tried.get(bucket, 0) + 1
@@ -412,6 +419,19 @@ class CallSelection:
         else:
             self._decide_for_compiled(bucket, compiled_time, python_time)
         return True
+
+    @property
+    def _may_gain_when_large(self) -> bool:
+        """Whether Python may be faster for calls of a size although it is slower for smaller ones.
+        """
+        return self._converts_lists or not self._runs_loops
+
+    @property
+    def _ratio(self) -> int:
+        """How many times as long as a kernel Python may take."""
+        if self._makes_tables:
+            return _RATIO_OF_TABLES
+        return _RATIO if self._runs_loops else _RATIO_OF_ARRAYS
 
     def _awaits_python(self, bucket: int, trials: _Trials, compiled_time: int) -> bool:
         """Whether a decision waits for calls as Python; one far slower call is enough if paid for.
@@ -472,7 +492,7 @@ class CallSelection:
         - all smaller sizes, if the call is so short that Python can gain nothing there;
         - all greater sizes, where compiled code has more to gain. If it converts lists, only of the
           next bucket (up to four times the size): conversions grow with the size, and Python may
-          be faster again where a loop stops early.
+          be faster again where a loop stops early. So may NumPy be, if it runs all loops.
 
         If the call is not so short, the decision is noted as close if Python was not clearly slower
         (`_CLEARLY`), and then has an allowance; and as doubtful if compiled code was hardly faster
@@ -481,7 +501,7 @@ class CallSelection:
         is_short = compiled_time <= _SHORT_CALL
         is_doubtful = not is_short and python_time < _HARDLY * compiled_time
         first = 0 if is_short else bucket
-        last = min(bucket + 1 if self._converts_lists else _BUCKETS - 1, _BUCKETS - 1)
+        last = min(bucket + 1 if self._may_gain_when_large else _BUCKETS - 1, _BUCKETS - 1)
         last = bucket if is_doubtful else last
         self._decide("compiled", first, last, bucket)
         is_close = not is_short and python_time < _CLEARLY * compiled_time
@@ -565,36 +585,3 @@ class CallSelection:
         """
         served = {r.served for r in self.ranges()}
         return served == {"python"} and self._allowance > FIRST_ALLOWANCE
-
-
-_MAX_FAILURES = 16
-"""Consecutive calls whose guards failed, without a compiled call of any signature between, after
-which the function (or region) backs off.
-"""
-
-_SHORTEST, _LONGEST = 6, 16
-"""Calls of the first and the longest back-off, as exponents of two; each is twice the last."""
-
-
-class Backoff:
-    """Exponential back-off of one function whose guards fail again and again: after
-    `_MAX_FAILURES` failures in a row (16), the next 64 calls go to Python without trying the
-    kernel; if the call after these fails, too, the next 128; and so on, up to 65,536. One call
-    that compiled code serves ends the series. `Dispatcher._python_after_failed_guard` asks it.
-    """
-
-    def __init__(self) -> None:
-        self._failures = self._compiled = 0
-
-    def calls_to_skip(self, compiled: int) -> int:
-        """Count a call whose guard failed. Returns how many of the next calls go to Python at once;
-        0: none, as there were fewer than `_MAX_FAILURES` in a row.
-
-        ``compiled``: how many calls compiled code has served so far. If that has changed since the
-        last failure, a new series begins.
-        """
-        self._failures = self._failures + 1 if compiled == self._compiled else 1
-        self._compiled = compiled
-        if self._failures < _MAX_FAILURES:
-            return 0
-        return 1 << min(_SHORTEST + self._failures - _MAX_FAILURES, _LONGEST)

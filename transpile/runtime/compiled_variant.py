@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import reduce
 from time import perf_counter_ns
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from targets.abi.inline_cache import ArgumentKey, size_of_call
 from targets.abi.load_kernel import LoadedKernel
 
 from ..call_plan import ArgumentMismatch, KernelInterface, ListItems
+from ..frontend.bytecode_check import runs_loops
 from ..host_nodes import HostAttribute, HostExpr, HostName
 from ..result_spec import builds_lists, builds_tables
 from ..types.typeof import parameter_names
@@ -108,9 +109,17 @@ class Variant:
                 exact_up_to=self.interface.exact_up_to,
                 in_part=self.interface.exact_arguments is not None,
                 makes_tables=builds_tables(self.interface.returned),
+                runs_loops=is_region or self._runs_loops(),
                 max_allowance=MAX_ALLOWANCE if is_sized else _ALLOWANCE_OF_UNSIZED,
             )
         return self.selection
+
+    def _runs_loops(self) -> bool:
+        """Whether the original runs loops in Python, itself or in a function that is inlined."""
+        guards = *self.interface.identity_guards, *self.interface.constant_arguments
+        values = [self.function.__code__, *(guard.value for guard in guards)]
+        codes = [v.__code__ if isinstance(v, FunctionType) else v for v in values]
+        return any(runs_loops(code) for code in codes if isinstance(code, CodeType))
 
     def exact_size(self, values: Sequence[object], keys: Sequence[ArgumentKey]) -> int:
         """The size of a call with these `values`, which have these `keys`, that `CallSelection`

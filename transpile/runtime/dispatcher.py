@@ -43,7 +43,8 @@ from ..errors import (
 from ..options import Options
 from ..types.typeof import has_chunked_argument, is_probe
 from ..types.value_types import ObjectType, WrappedFunction
-from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
+from .call_selection import PYTHON_FASTER, Trial, next_allowance
+from .guard_backoff import Backoff
 from .installed_call import InstalledCall, Keys, keys_of, never_original
 from .kernel_call.stub_functions import Arguments, Timed, choosing_stub, timed_call, untraced
 from .process.background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
@@ -359,8 +360,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
 
         A kernel that fails again and again only costs time. So when `Backoff` has counted many
         failures in a row, over all signatures, a row sends the next calls with these types to the
-        original at once. There is no such row where each call must reach the dispatcher
-        (`_may_bypass`). Under ``TRANSPILE_SELECT=compiled`` only regions have one.
+        original at once: if `_may_bypass`, under ``TRANSPILE_SELECT=compiled`` of regions alone.
         """
         original = self._replaying_function(spec, code)
         observed = spec.observed(original, code)

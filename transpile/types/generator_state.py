@@ -12,7 +12,7 @@ import random
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from functools import cache
+from functools import cache, lru_cache
 from threading import RLock
 from typing import Any, TypeAlias
 
@@ -90,16 +90,35 @@ def state_arrays(name: str, generator: Any) -> GeneratorState:
     """
     if generator_family(generator) != name:
         raise TypeError(f"{generator!r} is not of the family {name}")
-    state = GeneratorState(_PARTS[name](generator))
-    state.of = generator, None if name == "python" else _bit_generator(generator)
+    owner = None if name == "python" else _bit_generator(generator)
+    state = GeneratorState(_views_at(name, id(generator), id(owner)))
+    if name == "python":
+        state |= _python_copies(generator)
+    state.of = generator, owner
     return state
+
+
+@lru_cache(maxsize=32)
+def _views_at(name: str, generator: int, bit_generator: int) -> _Views:
+    """The parts of the state that alias the memory of a generator, and of its bit generator, at
+    these addresses. They are the same for any generator that is there, as its family has one
+    layout (`_layout_verified`), and cost microseconds to make.
+    """
+    return _VIEWS[name](generator, bit_generator)
+
+
+def _parts(name: str, generator: Any) -> _Views:
+    """All parts of the state of `generator`, new arrays."""
+    if name == "python":
+        return _python_views(id(generator), 0) | _python_copies(generator)
+    return _VIEWS[name](id(generator), id(_bit_generator(generator)))
 
 
 @cache
 def state_templates(name: str) -> Mapping[str, np.ndarray]:
     """Arrays of the same dtypes and shapes as those of a generator of the family `name`."""
     generator = _fresh_generator(name)
-    return {part: array.copy() for part, array in _PARTS[name](generator).items()}
+    return {part: array.copy() for part, array in _parts(name, generator).items()}
 
 
 @cache
@@ -148,16 +167,16 @@ def _fresh_generator(name: str) -> Any:
     return np.random.RandomState(1) if name == "legacy" else np.random.default_rng(1)
 
 
-def _python_parts(generator: Any) -> _Views:
-    """``at`` (the next word) and ``words``, which follow the object header, and a copy of
-    ``spare``: whether a second Gaussian is pending, and the Gaussian.
-    """
-    address = id(generator) + object.__basicsize__
-    spare = generator.gauss_next
-    return {
-        "at": _view(address, np.uint32, 1), "words": _view(address + 4, np.uint32, 624),
-        "spare": np.array([0.0 if spare is None else 1.0, spare or 0.0]),
-    }
+def _python_views(generator: int, _: int) -> _Views:
+    """``at`` (the next word) and ``words``, which follow the object header."""
+    address = generator + object.__basicsize__
+    return {"at": _view(address, np.uint32, 1), "words": _view(address + 4, np.uint32, 624)}
+
+
+def _python_copies(generator: random.Random) -> _Views:
+    """``spare``: whether a second Gaussian is pending, and the Gaussian."""
+    spare: float | None = generator.gauss_next  # type: ignore[attr-defined]
+    return {"spare": np.array([0.0 if spare is None else 1.0, spare or 0.0])}
 
 
 def store_pending_gaussian(generator: random.Random, spare: np.ndarray) -> None:
@@ -171,31 +190,32 @@ def store_pending_gaussian(generator: random.Random, spare: np.ndarray) -> None:
     generator.gauss_next = float(spare[1]) if spare[0] else None  # type: ignore[attr-defined]
 
 
-def _legacy_parts(generator: Any) -> _Views:
+def _legacy_views(generator: int, bit_generator: int) -> _Views:
     """``words`` and ``at`` of MT19937; ``waits`` and ``spare``: whether a second Gaussian is
     pending, and the Gaussian.
     """
-    address = id(_bit_generator(generator)) + _state_offset("legacy")
-    spare = id(generator) + _spare_normal_offset()
+    address = bit_generator + _state_offset("legacy")
+    spare = generator + _spare_normal_offset()
     return {
         "words": _view(address, np.uint32, 624), "at": _view(address + 4 * 624, np.uint32, 1),
         "waits": _view(spare - 8, np.int32, 1), "spare": _view(spare, np.float64, 1),
     }
 
 
-def _pcg_parts(generator: Any) -> _Views:
+def _pcg_views(_: int, bit_generator: int) -> _Views:
     """``words``: the 128-bit state and increment; ``half``: whether half of a 64-bit draw is left,
     and that half.
     """
-    address = id(_bit_generator(generator)) + _state_offset("pcg")
+    address = bit_generator + _state_offset("pcg")
     (state,) = _view(address, np.uint64, 1)
     return {"words": _view(int(state), np.uint64, 4), "half": _view(address + 8, np.uint32, 2)}
 
 
-_PARTS: dict[str, Callable[[Any], _Views]] = {
-    "python": _python_parts, "legacy": _legacy_parts, "pcg": _pcg_parts,
+_VIEWS: dict[str, Callable[[int, int], _Views]] = {
+    "python": _python_views, "legacy": _legacy_views, "pcg": _pcg_views,
 }
-"""For each family, the function that gives the parts of a generator's state, as arrays by name."""
+"""For each family, the function that gives the parts of a generator's state that alias its memory,
+as arrays by name, from the addresses of the generator and its bit generator."""
 
 
 def _view(address: int, dtype: type, count: int) -> np.ndarray:
@@ -238,7 +258,7 @@ def _spare_normal_offset() -> int:
 
 @cache
 def _layout_verified(name: str) -> bool:
-    """Whether generators of the family have their state where the views of `_PARTS` read and write
+    """Whether generators of the family have their state where the views of `_VIEWS` read and write
     it. It is tried once a process, on generators made for the purpose; if not, no draw of the
     family is compiled (`generator_family`).
 
@@ -290,8 +310,8 @@ def _state_is_complete(name: str, count: int) -> bool:
         elif name == "pcg":
             ours.integers(7)
     initial, drawn = _reported_state(name, other), _reported_state(name, ours)
-    copies = _PARTS[name](other)
-    for part, array in _PARTS[name](ours).items():
+    copies = _parts(name, other)
+    for part, array in _parts(name, ours).items():
         copies[part][...] = array
     changed = initial != drawn
     return _reported_state(name, other) == drawn and changed is bool(count)

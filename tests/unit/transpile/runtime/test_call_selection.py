@@ -395,6 +395,77 @@ def test_python_is_tried_once_long_calls_have_paid_for_it(makes_tables: bool, py
         assert served.count("compiled") > 8 * (1 + 4 + 16) * 9
 
 
+@pytest.mark.parametrize("long", [50_000, 400_000, 2_000_000])
+def test_numpy_is_tried_at_each_size(long: int) -> None:
+    """Where the original runs no loops, NumPy may be faster for large calls alone: a long call is
+    tried at once, a longer one when others have paid for it. A loop of Python's is not tried.
+    """
+    def compiled(size: int) -> int:
+        return long if size > 1000 else 300
+
+    def numpy(size: int) -> int:
+        return long * 2 // 3 if size > 1000 else 3000
+
+    for runs_loops in (False, True):
+        selection = new(runs_loops=runs_loops)
+        assert settle(selection, 4, compiled, numpy) == "compiled"
+        served: list[str] = []
+        while len(served) < 1000:
+            served.append(serve(selection, 5000, compiled, numpy))
+            rows = [r for r in selection.ranges() if r.low <= 5000 <= r.high]
+            if rows and rows[0].allowance > 0:
+                served += [served[-1]] * rows[0].allowance
+                selection.measure_again(5000)
+        if runs_loops:
+            assert {*served} == {"compiled"}
+        else:
+            assert served[-1] == "python"
+            assert served.index("python") < (4 if long < 200_000 else 200)
+
+
+def test_an_original_without_loops() -> None:
+    def has_loops(function: Any, *args: Any) -> bool:
+        fused: Any = fuse(function)
+        fused(*args)
+        (spec,) = fused._specializations.values()
+        return bool(spec.variants[0].selection_by_time(is_region=False)._runs_loops)
+
+    x = np.ones(5)
+    assert has_loops(total, x)
+    assert has_loops(total_of_doubles, x)
+    assert has_loops(in_a_comprehension, x)
+    assert has_loops(in_a_while, 5)
+    assert not has_loops(exponentials, x)
+    assert not has_loops(exponentials_of_doubles, x)
+    assert not has_loops(in_a_branch, x, 2)
+
+
+def doubled(x: Any) -> Any:
+    return x * 2
+
+
+def total_of_doubles(x: Any) -> Any:
+    return total(doubled(x))
+
+
+def in_a_comprehension(x: Any) -> Any:
+    return [v * 2 for v in x]
+
+
+def in_a_while(n: int) -> int:
+    while n > 10:
+        n -= 3
+    return n
+
+
+def exponentials_of_doubles(x: Any) -> Any:
+    return exponentials(doubled(x))
+
+
+def in_a_branch(x: Any, n: int) -> Any:
+    return x + 1 if n > 1 and x.size > 2 else x - 1 if n < 0 else x
+
+
 def test_python_is_never_tried_where_it_could_take_very_long() -> None:
     """Of calls that convert nothing the kernel's share is not known; half a second is too long."""
     for options, kernel in (({"converts_lists": True}, 5_000_000), ({}, 100)):
