@@ -118,7 +118,15 @@ def split_first_hit(s: Loop, kernel: Kernel, fresh: FreshNames) -> tuple[Stmt, .
 
     steps = [lambda old, new: new] * 2
     size = max(1, _PART // abs(advance))
+    if _is_at_most(s.range.hi, size):
+        return None  # one part
     return _in_rounds(s.range, size, part, s.accs, steps, s.until, kernel, fresh, s.span)
+
+
+def _is_at_most(e: Expr, most: int) -> bool:
+    """Whether `e` is a minimum with a constant up to `most`."""
+    args = e.args if isinstance(e, Call) and e.op == "min" else ()
+    return any(isinstance(a, Const) and a.value <= most for a in args)
 
 
 def _advance_without_hit(start: Accum, hit: Accum, loop: Loop) -> int | None:

@@ -1,15 +1,17 @@
 """Search vectorisation: a loop that ends at the first hit skips, in vectors, blocks without one.
 
-The new loop over blocks of `BLOCK_ITERATIONS` only computes whether the condition is true anywhere
-in the block, which is a reduction that `vectorize` takes. The original loop starts at the block
-with the hit. This needs a pure search: evaluating the condition past the hit must have no effect
-(`search_condition`).
+The new loop over blocks of `BLOCK_ITERATIONS` computes only whether the condition is true anywhere
+in the block, which is a reduction that `vectorize` takes. Another one does the same with blocks of
+`SMALL_BLOCK`, in the block with the hit or in what is left. The original loop starts at the small
+block with the hit. This needs a pure search: evaluating the condition past the hit must have no
+effect (`search_condition`).
 """
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...algebra.constant_folding import constant_trip_count
+from ...algebra.constant_folding import constant_trip_count, index_const
+from ...algebra.index_builder import index_add, index_floordiv, index_min, index_sub
 from ...algebra.may_raise import possible_flags
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute, substitute_bounded
@@ -22,6 +24,9 @@ __all__ = ["vectorize_search", "search_condition"]
 
 BLOCK_ITERATIONS = 256
 """Elements of a block, after which the result is tested."""
+
+SMALL_BLOCK = 32
+"""Elements of a block where less than a large one is left."""
 
 
 def vectorize_search(kernel: Kernel) -> Kernel:
@@ -49,7 +54,13 @@ def vectorize_search(kernel: Kernel) -> Kernel:
                 start = step(select(some, start, start + 256))
                 hit = step(some)
                 until(hit)
-            for i in loop(start, x.shape[0], left=False, k=-1):
+            for part in loop(0, min(8, (x.shape[0] - 1 - start) // 32), start_1=start, hit_1=False):
+                for i_2 in loop(start_1, start_1 + 32, some_1=False):
+                    some_1 = step(some_1 | (x[i_2] > t))
+                start_1 = step(select(some_1, start_1, start_1 + 32))
+                hit_1 = step(some_1)
+                until(hit_1)
+            for i in loop(start_1, x.shape[0], left=False, k=-1):
                 left = step(x[i] > t)
                 k = step(i)
                 until(left)
@@ -148,22 +159,37 @@ def _condition_of_choice(then: Expr, orelse: Expr, cond: Expr) -> Expr | None:
 
 
 def _skipping_blocks(loop: Loop, cond: Expr, fresh: FreshNames) -> tuple[Stmt, ...]:
-    """The loop over blocks, and the original loop from the block with the hit on."""
+    """The loops over blocks, and the original loop from the small block with the hit on."""
     assert isinstance(loop.range, Interval)
-    lo, hi = loop.range.lo, loop.range.hi
-    block_size, unit = Const(BLOCK_ITERATIONS, INDEX), Const(1, INDEX)
+    last = index_sub(loop.range.hi, 1)
+    large, start = _loop_over_blocks(
+        loop, cond, fresh, loop.range.lo, index_floordiv(last, BLOCK_ITERATIONS), BLOCK_ITERATIONS
+    )
+    left = index_floordiv(index_sub(last, start), SMALL_BLOCK)
+    most = index_min(index_const(BLOCK_ITERATIONS // SMALL_BLOCK), left)
+    small, start = _loop_over_blocks(loop, cond, fresh, start, most, SMALL_BLOCK)
+    return large, small, replace(loop, range=Interval(start, loop.range.hi))
+
+
+def _loop_over_blocks(
+    loop: Loop, cond: Expr, fresh: FreshNames, first: Expr, count: Expr, size: int
+) -> tuple[Stmt, Expr]:
+    """A loop over at most `count` blocks of `size` elements, from the element `first` on, which
+    ends at a block with a hit; and where that begins, or the first element behind all of them.
+    """
     start, i = Var(fresh.name("start"), INDEX), Var(fresh.name(loop.var), INDEX)
     hit_in_block, hit = Var(fresh.name("some"), "bool"), Var(fresh.name("hit"), "bool")
-    end = Call("add", (start, block_size), INDEX)
-    hit_at_i = substitute(cond, {loop.var: i})
+    end = index_add(start, size)
     false = Const(False, "bool")
-    any_hit = Accum(hit_in_block.name, false, Call("or", (hit_in_block, hit_at_i), "bool"))
-    inner = Loop(i.name, Interval(start, end), (), (any_hit,), span=loop.span)
-    all_but_last = Call("sub", (hi, unit), INDEX)
-    blocks = Interval(Const(0, INDEX), Call("floordiv", (all_but_last, block_size), INDEX))
+    any_hit = Call("or", (hit_in_block, substitute(cond, {loop.var: i})), "bool")
+    inner = Loop(
+        i.name, Interval(start, end), (), (Accum(hit_in_block.name, false, any_hit),),
+        span=loop.span,
+    )
     accs = (
-        Accum(start.name, lo, Call("select", (hit_in_block, start, end), INDEX)),
+        Accum(start.name, first, Call("select", (hit_in_block, start, end), INDEX)),
         Accum(hit.name, false, hit_in_block),
     )
-    outer = Loop(fresh.name("block"), blocks, (inner,), accs, hit, span=loop.span)
-    return outer, replace(loop, range=Interval(start, hi))
+    name = fresh.name("block" if size == BLOCK_ITERATIONS else "part")
+    blocks = Interval(index_const(0), count)
+    return Loop(name, blocks, (inner,), accs, hit, span=loop.span), start

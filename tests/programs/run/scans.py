@@ -59,6 +59,37 @@ def both_extrema(x):
     return lo, hi, first, last, low, high
 
 
+def ascending(dtype):
+    """The numbers from 0 to n - 1, and each of them, and one that is none of them, in any order."""
+    return lambda n, rng: (np.arange(n).astype(dtype), rng.permutation(n + 1).astype(dtype))
+
+
+BLOCKS = (0, 1, 2, 31, 32, 33, 34, 65, 255, 256, 257, 258, 289, 321, 513, 546)
+"""Lengths around those of the blocks of a search."""
+
+
+@program(sizes=BLOCKS, f64=ascending(np.float64), f32=ascending(F32), i16=ascending(np.int16))
+def first_hits(x, wanted):
+    places = np.zeros(len(wanted), np.int64)
+    for k in range(len(wanted)):
+        at = -1
+        for i in range(len(x)):
+            if x[i] >= wanted[k]:
+                at = i
+                break
+        places[k] = at
+    return places
+
+
+@program(sizes=BLOCKS, f64=ascending(np.float64), i32=ascending(np.int32))
+def first_hit(x, wanted):
+    last = wanted[-1]
+    for i in range(len(x)):
+        if x[i] == last:
+            return i
+    return None
+
+
 @program(f64=lambda n, rng: (wild(n, rng), *rng.choice([np.nan, -np.inf, 0.0, 1.0, np.inf], 2)))
 def extrema_that_start_apart(x, lo, hi):
     for v in x:
