@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from loopir.op_table import OPS
 
 from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import interleaved_neighbour
-from .c_reductions import c_type_name, reduction_name
+from .c_reductions import c_type_name, is_blended_extremum, reduction_name
 from .c_scope import AccumulatorRegisters, Scope
 from .c_text import c_type, fills_register, pin_register, strip_parens
 from .lane_masks import any_lane, mask_and, mask_from_width, mask_op, mask_to_width
@@ -509,13 +510,16 @@ def _registers_pointer(r: AccumulatorRegisters) -> str:
 
 def name_shared_loads(n: ir.VecLoop | ir.PredLoop, s: Scope) -> Iterator[str]:
     """Assign to C variables some of the vector loads before the first store of the body: those that
-    occur several times, and pairs of loads of both halves of pairs (`interleaved_neighbour`), which
-    one function loads together.
+    are used several times, and pairs of loads of both halves of pairs (`interleaved_neighbour`),
+    which one function loads together. An extremum that the target has no instruction for uses its
+    operands twice: to compare them, and to choose one.
     """
-    evaluated_first = (x for part in _before_writes(n) for x in walk(part))
+    evaluated_first = [x for part in _before_writes(n) for x in walk(part)]
+    calls = (x for x in evaluated_first if isinstance(x, ir.Call))
+    blended = (x.args for x in calls if is_blended_extremum(x, s.target))
     loads = Counter(
         x
-        for x in evaluated_first
+        for x in (*evaluated_first, *chain.from_iterable(blended))
         if isinstance(x, ir.Load) and x.lanes != 1 and _is_available(x, s)
     )
     for load, count in loads.items():

@@ -7,13 +7,26 @@ change the bits.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from loopir import nodes as ir
 from loopir.dtypes import DTYPES
+from loopir.ir_traversal import advanced_accums
 
-from ..isa.target import Target, Vec
-from .vector_ops import parse_vector_type, scalar_op, vector_op
+from ..isa.target import Target, Vec, mask_type
+from ..legalization.vector_cost_model import (
+    accumulators_in_registers,
+    can_jam_inner_loops,
+    registers_at_once,
+)
+from .c_scope import Scope
+from .vector_ops import comparison_type, parse_vector_type, scalar_op, vector_op
 
-__all__ = ["c_type_name", "define_reduction", "reduction_name"]
+__all__ = [
+    "accumulator_type", "c_type_name", "declare_nan_test", "define_reduction",
+    "is_blended_extremum", "paired_extrema", "reduction_name", "register_with_nan",
+    "step_with_nan_test", "vector_accumulators",
+]
 
 _REDUCTION_NAME = re.compile(r"tp_fold_([a-z]+)_(\d+)_(\w+)")
 _SWAP = re.compile(r"tp_swap(\d+)_(\w+)")
@@ -128,3 +141,88 @@ def _swap(half: int, kind: str) -> str:
         f"static inline {kind} tp_swap{half}_{kind}({kind} a)\n{{\n"
         f"    return TP_SHUFFLE({v.of('i').name}, a, a, {order});\n}}"
     )
+
+
+# -- Accumulators
+
+
+def vector_accumulators(n: ir.VecLoop | ir.PredLoop) -> list[ir.VecAccum]:
+    """The accumulators that are vectors: all but counters of appends."""
+    counts = advanced_accums(n)
+    return [a for a in n.accs if a.name not in counts]
+
+
+def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
+    """The C type of a register of the accumulator `a`."""
+    if width == 1:
+        return DTYPES[a.init.dtype].c
+    return mask_type(s.target, width) if a.init.dtype == "bool" else Vec(a.init.dtype, width).name
+
+
+# -- Extrema that are compared and chosen
+
+
+def is_blended_extremum(e: ir.Expr, target: Target) -> bool:
+    """Whether `e` is an extremum of vectors of floats that `target` has no instruction for: its
+    operands are compared, and one is chosen.
+    """
+    match e:
+        case ir.Call("min" | "max" | "minimum" | "maximum" as op) if DTYPES[e.dtype].kind == "f":
+            assert isinstance(e.lanes, int)
+            return e.lanes > 1 and target.row(op, Vec(e.dtype, e.lanes)) is None
+    return False
+
+
+def paired_extrema(n: ir.VecLoop | ir.PredLoop, target: Target) -> list[ir.VecAccum]:
+    """The accumulators of `n` that are extrema which a NaN decides (``minimum``, ``maximum``), and
+    take two comparisons: one is whether there is a NaN, which two registers may share::
+
+        m_0 = tp_maximum(m_0, x_0)         m_0 = tp_max(m_0, x_0), before = x_0
+        m_1 = tp_maximum(m_1, x_1)    →    m_1 = tp_max(m_1, x_1), found |= x_1 or before is NaN
+
+    `tp_max` keeps an accumulator that is a NaN, and drops one that comes later; so after the loop
+    the first register gets a NaN if one was found (`register_with_nan`). Each of equal zeros may be
+    the result, as for any lanes (`passes.vector.exact_extrema`). None if the registers of a group
+    have no code of their own.
+    """
+    if not isinstance(n, ir.VecLoop) or can_jam_inner_loops(n):
+        return []
+    extrema = [
+        a for a in vector_accumulators(n)
+        if is_blended_extremum(a.step, target) and isinstance(a.step, ir.Call)
+        and a.step.op in ("minimum", "maximum")
+        and [e == ir.Var(a.name, e.dtype, e.lanes) for e in a.step.args].count(True) == 1
+    ]
+    is_paired = extrema and registers_at_once(n, target) % 2 == 0
+    return extrema if is_paired and accumulators_in_registers(n, target) else []
+
+
+def declare_nan_test(a: ir.VecAccum, s: Scope) -> str:
+    """Declares what a test of two registers at a time for NaN needs, and binds it in `s`."""
+    assert isinstance(a.step.lanes, int)
+    kind = s.registers[a.name].kind
+    mask = comparison_type(Vec(a.step.dtype, a.step.lanes), s.target)
+    found, before = s.fresh(f"{s.names[a.name]}_nan"), s.fresh(f"{s.names[a.name]}_before")
+    s.nan_tests[a.name] = found, before
+    return f"{mask} {found} = {{0}}; {kind} {before} = {s.registers[a.name][0]};"
+
+
+def step_with_nan_test(a: ir.VecAccum, operands: Sequence[str], s: Scope) -> str:
+    """The next value of an extremum of `paired_extrema`, for the register of `s`."""
+    assert isinstance(a.step, ir.Call)
+    assert isinstance(s.register, int)
+    (found, before), kind = s.nan_tests[a.name], s.registers[a.name].kind
+    [x] = [text for text, e in zip(operands, a.step.args, strict=True)
+           if e != ir.Var(a.name, e.dtype, e.lanes)]
+    op, previous = a.step.op, s.names[a.name]
+    if s.register % 2 == 0:
+        return f"tp_{op}first_{kind}({previous}, {x}, &{before})"
+    return f"tp_{op}second_{kind}({previous}, {x}, {before}, &{found})"
+
+
+def register_with_nan(a: ir.VecAccum, s: Scope) -> str:
+    """The statement that makes lanes of the first register of an extremum NaN, where one of those
+    in which a NaN was found.
+    """
+    (found, _), r = s.nan_tests[a.name], s.registers[a.name]
+    return f'{r[0]} = tp_select_{r.kind}({found}, tp_splat_{r.kind}(__builtin_nan("")), {r[0]});'

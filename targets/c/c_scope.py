@@ -95,6 +95,9 @@ class Scope:
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator
     vector: VectorRegister | None = None  # the register being emitted; None: scalar code
     register: int | str = 0  # its index within the group, as a number or in C
+    nan_tests: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Of an extremum, by accumulator: what was found, and the operand of the register before
+    (`c_reductions.declare_nan_test`)."""
     running: dict[str, ScanState] = field(default_factory=dict)  # scans, by accumulator
     loaded: dict[ir.Load, str] = field(default_factory=dict)  # loads that are in a C variable
     bits: frozenset[str] = frozenset()  # packed bool arrays

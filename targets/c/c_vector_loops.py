@@ -31,7 +31,7 @@ from typing import TypeAlias
 
 from loopir import nodes as ir
 from loopir.dtypes import DTYPES
-from loopir.ir_traversal import advanced_accums, walk
+from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace
 
 from ..isa.target import Vec, mask_type, storage_type
@@ -45,6 +45,14 @@ from ..legalization.vector_cost_model import (
     store_to_align,
 )
 from .c_expressions import bit_index, element_pointer, expr, lane_stride, name_shared_loads
+from .c_reductions import (
+    accumulator_type,
+    declare_nan_test,
+    paired_extrema,
+    register_with_nan,
+    step_with_nan_test,
+    vector_accumulators,
+)
 from .c_scans import declare_scan
 from .c_scope import AccumulatorRegisters, Scope, VectorRegister
 from .c_text import force_computed, parallel_assignment, parenthesized, strip_parens
@@ -53,26 +61,13 @@ from .lane_masks import any_lane, mask_and, mask_op, mask_to_width
 from .vector_ops import vector_op
 
 __all__ = [
-    "Block", "Vectored", "accumulator_type", "predicated_bodies",
-    "register_body", "jammed_bodies", "vector_accumulators", "groups_with_skipping", "vector_loop",
+    "Block", "Vectored", "predicated_bodies", "register_body", "jammed_bodies",
+    "groups_with_skipping", "vector_loop",
 ]
 
 Block: TypeAlias = Callable[..., Iterator[str]]
 """`c_statements.emit_block`, passed as an argument to avoid an import cycle."""
 Vectored: TypeAlias = "ir.VecLoop | ir.PredLoop"
-
-
-def vector_accumulators(n: Vectored) -> list[ir.VecAccum]:
-    """The accumulators that are vectors: all but counters of appends."""
-    counts = advanced_accums(n)
-    return [a for a in n.accs if a.name not in counts]
-
-
-def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
-    """The C type of a register of the accumulator `a`."""
-    if width == 1:
-        return DTYPES[a.init.dtype].c
-    return mask_type(s.target, width) if a.init.dtype == "bool" else Vec(a.init.dtype, width).name
 
 
 def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
@@ -143,6 +138,8 @@ def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
 
 def _new_value(a: ir.VecAccum, s: Scope) -> str:
     """The new value of an accumulator in C; inactive lanes keep the previous one."""
+    if isinstance(a.step, ir.Call) and a.name in s.nan_tests:
+        return step_with_nan_test(a, [expr(x, s) for x in a.step.args], s)
     step, previous = expr(a.step, s), s.names[a.name]
     if s.vector is None or s.vector.active_mask is None or step == previous:
         return step
@@ -367,18 +364,21 @@ class _VectorLoop:
 
     # -- whole groups
 
-    def _groups(self, s: Scope) -> Iterator[str]:
-        """The loop over whole groups; in chunks, if it polls."""
-        poll = s.polls.get(self.n)
-        if poll is None:
+    def _groups(self, outer: Scope) -> Iterator[str]:
+        """The loop over whole groups, in chunks if it polls, with the tests of extrema for NaN."""
+        s = replace(outer, nan_tests={})
+        extrema = paired_extrema(self.n, s.target)
+        yield from (declare_nan_test(a, s) for a in extrema)
+        if (poll := s.polls.get(self.n)) is None:
             yield from self._groups_until(self.end, s)
-            return
-        has_group, inner = f"{self.end} - {self.i} >= {self.group}", s.inner()
-        stop = inner.fresh(f"{self.n.var}_stop")
-        yield f"if ({has_group}) for (;;) {{"
-        yield from chunk_start(self.i, self.end, stop, self.group, poll, whole=True)
-        yield from self._groups_until(stop, inner, whole=True)
-        yield from chunk_end(has_group, poll)
+        else:
+            has_group, inner = f"{self.end} - {self.i} >= {self.group}", s.inner()
+            stop = inner.fresh(f"{self.n.var}_stop")
+            yield f"if ({has_group}) for (;;) {{"
+            yield from chunk_start(self.i, self.end, stop, self.group, poll, whole=True)
+            yield from self._groups_until(stop, inner, whole=True)
+            yield from chunk_end(has_group, poll)
+        yield from (register_with_nan(a, s) for a in extrema)
 
     def _groups_until(self, end: str, s: Scope, *, whole: bool = False) -> Iterator[str]:
         """The loop over whole groups before `end`, with the registers of a group side by side,

@@ -33,7 +33,7 @@ from .headers import read_header
 
 __all__ = [
     "TemplateFacts", "fill_template", "BOOL_OPS", "define_vector_op", "scalarized_function",
-    "vector_op", "scalar_op", "parse_vector_type",
+    "comparison_type", "vector_op", "scalar_op", "parse_vector_type",
 ]
 
 _CONDITIONS = (
@@ -244,7 +244,7 @@ def _vector_facts(v: Vec, target: Target) -> TemplateFacts:
     quotient = "f64" if bits > 16 else "f32"
     wide, twice = f"{integer}64", f"{integer}{min(2 * bits, 64)}"
     the_type = {"V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(lanes)}
-    same_shape = {"M": _comparison_type(v, target), "I": v.of("i").name, "U": v.of("u").name}
+    same_shape = {"M": comparison_type(v, target), "I": v.of("i").name, "U": v.of("u").name}
     same_lanes = {
         "BYTES": f"u8x{lanes}", "WORDS": f"u32x{lanes}", "HALVES": f"f16x{lanes}",
         "SINGLES": f"f32x{lanes}", "DOUBLES": f"f64x{lanes}",
@@ -287,7 +287,7 @@ def _x86_type(v: Vec) -> str:
     return {8: f"c8x{v.lanes}", 64: f"q64x{v.lanes}"}.get(DTYPES[v.dtype].bits, v.of("i").name)
 
 
-def _comparison_type(v: Vec, target: Target) -> str:
+def comparison_type(v: Vec, target: Target) -> str:
     """The type of a comparison of two `v`: lanes of the same width, or a mask of bits."""
     return v.of("i").name if target.masks == "lanes" else mask_type(target, v.lanes)
 
@@ -303,7 +303,7 @@ def _row_text(template: str, v: Vec, target: Target, args: tuple[str, ...]) -> s
         i=v.of("i").name,
         u=v.of("u").name,
         n=_x86_type(v),
-        m=_comparison_type(v, target),
+        m=comparison_type(v, target),
         s=target.suffix[v.dtype],
         w=v.bits,
         l=v.lanes,
@@ -314,7 +314,7 @@ def _signature(op: str, v: Vec, target: Target) -> tuple[str, tuple[str, ...]]:
     """The C types of the result and the operands."""
     if op not in OPS:
         return {"any": "uint8_t", "bits": "uint64_t"}[op], (v.name,)
-    mask, row = _comparison_type(v, target), OPS[op]
+    mask, row = comparison_type(v, target), OPS[op]
     operands = (mask if letter == "m" else v.name for letter in row.operands)
     return mask if row.result == "m" else v.name, tuple(operands)
 

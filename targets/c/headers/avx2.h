@@ -99,3 +99,8 @@ static inline int64_t tp_total_V(V a)
     i64x4 sums = (i64x4)__builtin_ia32_psadbw256((c8x32)a, (c8x32){0});
     return tp_fold_add_1_i64x4(&sums);
 }
+
+/* f 256 */
+static inline I tp_unordered_V(V a, V b) { return (I)__builtin_ia32_cmpSUFFIX256(a, b, 3); }
+/* f 128 */
+static inline I tp_unordered_V(V a, V b) { return (I)__builtin_ia32_cmpSUFFIX(a, b, 3); }

@@ -168,3 +168,6 @@ static inline int64_t tp_total_V(V a)
     __asm__("vpsadbw %2, %1, %0" : "=v"(sums) : "v"(a), "v"((V){0}));
     return tp_fold_add_1_i64x8(&sums);
 }
+
+/* f 512 */
+static inline M tp_unordered_V(V a, V b) { return (M)__builtin_ia32_cmpSUFFIX512_mask(a, b, 3, -1, 4); }

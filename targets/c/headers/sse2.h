@@ -47,3 +47,6 @@ static inline int64_t tp_total_V(V a)
     i64x2 sums = (i64x2)__builtin_ia32_psadbw128((c8x16)a, (c8x16){0});
     return tp_fold_add_1_i64x2(&sums);
 }
+
+/* f wide */
+static inline I tp_unordered_V(V a, V b) { return (I)__builtin_ia32_cmpunordSUFFIX(a, b); }

@@ -364,6 +364,16 @@ static inline V tp_max_V(V a, V b) { return tp_select_V(tp_lt_V(a, b), b, a); }
 static inline V tp_minimum_V(V a, V b) { return tp_min_V(a, b); }
 /* iu */
 static inline V tp_maximum_V(V a, V b) { return tp_max_V(a, b); }
+/* f: whether a or b is NaN */
+static inline M tp_unordered_V(V a, V b) { return tp_ne_V(a, a) | tp_ne_V(b, b); }
+/* f: of NumPy's minimum of many, for which NaN is looked for in two vectors at once: of the first one, which is kept in *before */
+static inline V tp_minimumfirst_V(V a, V b, V *before) { *before = b; return tp_min_V(a, b); }
+/* f: of the second one; *found: the lanes in which there is a NaN */
+static inline V tp_minimumsecond_V(V a, V b, V before, M *found) { *found |= tp_unordered_V(before, b); return tp_min_V(a, b); }
+/* f */
+static inline V tp_maximumfirst_V(V a, V b, V *before) { *before = b; return tp_max_V(a, b); }
+/* f */
+static inline V tp_maximumsecond_V(V a, V b, V before, M *found) { *found |= tp_unordered_V(before, b); return tp_max_V(a, b); }
 /* f */
 static inline V tp_minimum_V(V a, V b) { return tp_select_V(tp_ne_V(a, a) | tp_lt_V(a, b), a, b); }
 /* f */
