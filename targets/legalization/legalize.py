@@ -226,7 +226,30 @@ def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop
     concrete: Any = replace(resolved, width=width, **form)
     group = loop.group or _group_size(loop, width)
     concrete = replace(concrete, group=group or width * registers_per_group(concrete, target))
-    return _with_skip_branch(concrete) if isinstance(concrete, ir.PredLoop) else concrete
+    return _with_skip_branch(concrete) if isinstance(concrete, ir.PredLoop) else (
+        _with_exits_of_a_group(concrete)
+    )
+
+
+def _with_exits_of_a_group(loop: ir.VecLoop) -> ir.VecLoop:
+    """`loop` with what ends it computed from a group alone: before the last group, the accumulator
+    has the value that it started with::
+
+        any = step(any | (x[i:4] > t))     →     any = step(x[i:4] > t)
+        until(hreduce("or", any))                until(hreduce("or", any))
+    """
+    ending = names_read(loop.until) if loop.until is not None else frozenset()
+
+    def of_group(a: ir.VecAccum) -> ir.VecAccum:
+        match a.step, a.init:
+            case ir.Call("or" | "and" as op, (x, y)), ir.Const(value=start) if a.name in ending:
+                others = [e for e in (x, y) if e != ir.Var(a.name, "bool", e.lanes)]
+                if len(others) == 1 and bool(start) == (op == "and"):
+                    return replace(a, step=others[0])
+        return a
+
+    accs = tuple(map(of_group, loop.accs))
+    return loop if accs == loop.accs else replace(loop, accs=accs)
 
 
 def _with_short_products(

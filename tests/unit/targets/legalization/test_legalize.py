@@ -134,6 +134,13 @@ def test_a_group_is_the_kernels() -> None:
     assert {loops(k, t)[0].group for t in TARGETS} == {64}
 
 
+def test_what_ends_a_loop_is_computed_from_each_group() -> None:
+    [loop] = loops(parse(KERNELS["early"]), "avx2")
+    assert "o" not in {n.name for n in walk(loop.accs[0].step) if isinstance(n, ir.Var)}
+    [loop] = loops(parse(KERNELS["early"].replace("o=False", "o=True")), "avx2")
+    assert "o" in {n.name for n in walk(loop.accs[0].step) if isinstance(n, ir.Var)}
+
+
 def test_joined_folds_run_as_many_registers_at_once_as_have_space() -> None:
     k = parse(KERNELS["statistics"])
     for t, (registers, at_once) in {"avx2": (8, 2), "avx512": (4, 4), "scalar": (64, 64)}.items():
@@ -336,6 +343,13 @@ def early(x: f32[::1], r: mut(bool[()])):
         o = step(o | (x[i:W] > broadcast(f32(2.0), W)))
         until(hreduce("or", o))
     r[()] = hreduce("or", o)
+""",
+    "late": """
+def late(x: f32[::1], r: mut(bool[()])):
+    for i in vec(0, x.shape[0], width=W, group=64, a=True):
+        a = step(a & (x[i:W] < broadcast(f32(4.5), W)))
+        until(~hreduce("and", a))
+    r[()] = hreduce("and", a)
 """,
     "awkward_names": """
 def awkward_names(double: f32[::1], int: mut(f32[::1]), tp_x: f32, exp: f32):
