@@ -109,6 +109,12 @@ def _loops(kernel: Kernel) -> tuple[Loop, ...]:
     return tuple(n for s in kernel.body for n in walk_statements(s) if isinstance(n, Loop))
 
 
+def _checks_in_branches(kernel: Kernel) -> bool:
+    """Whether a branch in a loop has a check."""
+    branches = (n for loop in _loops(kernel) for s in loop.body for n in walk_statements(s))
+    return any(isinstance(n, If) and contains(n, Check) for n in branches)
+
+
 def _stores_in_loops(kernel: Kernel) -> bool:
     """Whether a loop stores to an array."""
     return any(contains(loop, Store) for loop in _loops(kernel))
@@ -152,6 +158,11 @@ def _has_checks_or_roots(kernel: Kernel) -> bool:
 def _shifts_or_masks(kernel: Kernel) -> bool:
     """Whether bits of integers are selected, by shifts or masks."""
     return not _BIT_OPS.isdisjoint(ops_within(kernel))
+
+
+def _counts_bits_in_nests(kernel: Kernel) -> bool:
+    """Whether bits are selected in a kernel with nested loops."""
+    return _shifts_or_masks(kernel) and contains_nest(kernel)
 
 
 def _selects(kernel: Kernel) -> bool:
@@ -287,6 +298,10 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="an element that a loop updates in place becomes an accumulator",
     ),
     Pass(
+        run=popcount_loops, needs=(Loop,), when=_counts_bits_in_nests,
+        reason="after promote, a count in an array is an accumulator",
+    ),
+    Pass(
         run=load_elimination, when=_stores_in_loops,
         reason="an element of the previous iteration becomes an accumulator",
     ),
@@ -301,6 +316,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=common_subexpressions,
         reason="what a condition and the sides of its branch compute gets one name before it",
+    ),
+    Pass(
+        run=check_elimination, needs=(Loop, Check, If), when=_checks_in_branches,
+        reason="after common_subexpressions, a branch may tell of the value that it checks",
     ),
     Pass(
         run=repeated_checks, needs=(Check,),

@@ -205,9 +205,10 @@ def _best_order(
     2. A map, with no sequential loop and no loop in its body: the loop with the cheapest vectors
        goes innermost.
     3. Several loops are parallel, or none is sequential, or a loop around the nest can share loads
-       (`_shares_loads`), or the sums are of neighbours (`_sums_neighbours`). And vectors along a
-       parallel loop are legal, and cheaper than vectors in the sums (`_best_vector_loop`): the
-       sequential loop goes innermost, and the vector loop as far out as `_moved_outward` says.
+       (`_shares_loads`), or the sums are of neighbours (`_sums_neighbours`) or load nothing that
+       their loop selects (`_sums_without_loads`). And vectors along a parallel loop are legal, and
+       cheaper than vectors in the sums (`_best_vector_loop`): the sequential loop goes innermost,
+       and the vector loop as far out as `_moved_outward` says.
     4. As 3, but without such a vector loop, and sums may be reordered (``reassociate``): the sum
        goes innermost if vectors of its terms cost least (`_is_best_summed`).
     5. Any other nest with a sequential loop: the sum goes innermost if fewer accesses then have a
@@ -225,7 +226,7 @@ def _best_order(
         return _contiguous_loop_last(nest, kernel)
     if (
         len(parallel) > 1 or not sequential or _shares_loads(nest, outside)
-        or _sums_neighbours(nest, sequential[0], kernel)
+        or _sums_without_loads(nest, sequential[0]) or _sums_neighbours(nest, sequential[0], kernel)
     ):
         vector_loop = _best_vector_loop(nest, parallel, sequential, kernel)
         if vector_loop is not None:
@@ -266,6 +267,16 @@ def _shares_loads(nest: _PerfectNest, outside: frozenset[str]) -> bool:
     result_loops = [v for v in outside if all(v in names for names in stored)]
     using_all_loops = [names for names in loaded if all(s.var in names for s in nest.loops)]
     return any(v not in names for v in result_loops for names in using_all_loops)
+
+
+def _sums_without_loads(nest: _PerfectNest, sum_loop: Loop) -> bool:
+    """Whether the terms of a sum are computed from elements that are the same for all of them, so
+    that nothing is loaded or stored in the loop of the sums, if it is innermost.
+
+        for k: for i: y[i] += x[i] >> k & 1     True
+        for k: for i: y[i] += x[i] * w[k]       False: w[k] is another element for each term
+    """
+    return not any(sum_loop.var in names_read(*n.index) for n in nest.loads())
 
 
 def _sums_neighbours(nest: _PerfectNest, sum_loop: Loop, kernel: Kernel) -> bool:

@@ -286,6 +286,20 @@ def histogram(b, w, h):
     return h[-1]
 
 
+@program(f64=bins(np.int64, np.int64, -16, 16), full=bins(np.int16, np.int8, 0, 16, 126))
+def guarded_histogram(b, w, h):
+    missed = 0
+    for i in range(len(b)):
+        k = int(w[i] * b[i])
+        if 0 <= k < len(h):
+            h[k] += 1
+        elif -4 < k < 0:
+            h[k] -= 1
+        else:
+            missed += 1
+    return missed
+
+
 @program(f32=bins(np.int8, F32, -16, 16), f64=bins(np.uint16, F64, 0, 16))
 def weights_by_bin(b, w, h):
     for i in range(len(b)):

@@ -109,3 +109,30 @@ def test_same_as_python(f: Any) -> None:
         x[::5] *= random.random(len(x[::5]))
         x[3::50], y[7::60] = np.nan, np.inf
         assert_same(outcome(g, (x, y)), outcome(f, (x, y)), f"{n}")
+
+
+def guarded_bins(x, scale, counts):
+    missed = 0
+    for v in x:
+        k = int(v * scale)
+        if 0 <= k < len(counts):
+            counts[k] += 1
+        else:
+            missed += 1
+    return missed
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("kind", ["i8", "i4", "u1"])
+def test_an_integer_that_is_tested_and_used_needs_no_check(dtype: str, kind: str) -> None:
+    fused = fuse(guarded_bins, on_reject="raise")
+    for n in (0, 1, 2, 3, 17, 1000):
+        x = (np.random.default_rng(n).random(n) * 3 - 1).astype(dtype)
+        for bins in (0, 1, 7):
+            wanted, found = np.zeros((2, bins), kind)
+            with np.errstate(all="ignore"):
+                assert guarded_bins(x, 7.0, wanted) == fused(x, 7.0, found)
+            assert wanted.tolist() == found.tolist()
+    assert fused.stats.compiled
+    checks = [line for line in fused.emit("loopir", x, 7.0, found).splitlines() if "check(" in line]
+    assert not any("inside" in line for line in checks)

@@ -149,3 +149,20 @@ def test_sums_of_bits_in_the_dtype_of_the_elements(dtype: str) -> None:
         with np.errstate(over="ignore"):
             expected, result = f(x), fused(x)
         assert (expected, type(expected)) == (result, type(result))
+
+
+def mask_by_mask(x):
+    out = np.ones(len(x), np.int64)
+    for k in range(20):
+        out += (x >> k) & 1
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_bits_that_are_counted_position_by_position_for_all_numbers(dtype: str) -> None:
+    fused = fuse(mask_by_mask, on_reject="raise")
+    for n in (0, 1, 2, 3, 17, 1000):
+        x = np.random.default_rng(n).integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype)
+        assert mask_by_mask(x).tolist() == fused(x).tolist()
+    assert fused.stats.compiled
+    assert "popcount" in fused.emit("loopir", x)
