@@ -17,10 +17,13 @@ from loopir.analysis.decomposition.chunk_axes import FoldOrder
 from loopir.lazy_dataclass import record
 
 __all__ = [
-    "Call", "CandidateTask", "CombineTask", "CombineTuples", "EmptyCall", "InObject",
+    "FIRST", "Call", "CandidateTask", "CombineTask", "CombineTuples", "EmptyCall", "InObject",
     "ItemOf", "JoinTuples", "Number", "PickTask", "SkipTask", "TrimTask",
     "joined_candidates", "ordered_fold", "passed_on",
 ]
+
+FIRST = "first"
+"""The operation of a fold all of whose parts are the same."""
 
 _BLOCKS_PER_GROUP = 64  # as BLOCKS_PER_GROUP of `passes.reduce.blocked_summation`
 
@@ -185,6 +188,8 @@ def _in_order(op: str, parts: np.ndarray) -> np.ndarray:
         found: np.ndarray = _UFUNCS[op].accumulate(parts, axis=0, dtype=parts.dtype)[-1]
         return found
     best = parts[0]
+    if op == FIRST:
+        return np.asarray(best)
     for part in parts[1:]:  # as Python's `max`: a NaN never replaces anything
         best = np.where(part > best if op == "max" else part < best, part, best)
     return np.asarray(best)

@@ -97,19 +97,19 @@ class ChunkedFunction:
             return dask_call(
                 self._fused, self.plan(types), values, self._fused.__wrapped__.__globals__)
         except Refused as refused:
+            stages = self._kept(self._stages, types, partial(_chunked_stages, self._fused))
             try:
-                staged = self._staged(types, values)
-            except Refused:
+                staged = self._staged(stages, values)
+            except Refused:  # for a reason that is about values of a stage
                 staged = None
             if staged is None:
                 raise refused from None
             return staged
 
-    def _staged(self, types: tuple[ArgType, ...], values: Sequence[Any]) -> AnyCall | None:
+    def _staged(self, stages: _Stages | None, values: Sequence[Any]) -> AnyCall | None:
         """The call in stages; None if there is nothing to divide. Raises Refused where a stage does
         not run chunk by chunk.
         """
-        stages = self._kept(self._stages, types, partial(_chunked_stages, self._fused))
         if stages is None:
             return None
         given = dict(zip(parameter_names(self._fused.__wrapped__.__code__), values, strict=True))

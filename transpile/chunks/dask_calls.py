@@ -21,7 +21,7 @@ from loopir.lazy_dataclass import record
 from ..types.typeof import is_dask_array, parameter_names
 from .block_functions import BLOCK_ITEMS
 from .chunk_plan import ChunkPlan, Output, Sized, not_in_chunks
-from .chunk_tasks import Call
+from .chunk_tasks import FIRST, Call
 
 __all__ = ["Cut", "DaskCall", "LazyNumber", "ResultAxis", "dask_call", "is_lazy", "one_chunk",
            "stand_ins"]
@@ -149,9 +149,15 @@ class DaskCall:
         return tuple(sorted(found.values(), key=lambda c: order.get(id(c.axis), len(order))))
 
     def folds(self, k: int) -> tuple[tuple[Cut, Fold], ...]:
-        """The axes over which result `k` is folded, with the folds, if one of them is cut."""
+        """The axes over which result `k` is folded, with the folds, if one of them is cut. Over an
+        axis that is cut, and that the result has nothing to do with, all chunks give the same: it
+        is folded by `FIRST`.
+        """
         output = self.plan.outputs[k]
         found = tuple((c, f) for c in self.cuts for f in c.folds(output)[:1])
+        known = [*(c for c, _ in found), *(axis.cut for axis in self.results[k])]
+        same = Fold(output.name, FIRST, "i64", order="unknown")
+        found += tuple((c, same) for c in self.cuts if c.is_cut and c not in known)
         return found if any(c.is_cut for c, _ in found) else ()
 
     def __str__(self) -> str:
@@ -348,24 +354,25 @@ def _results(
 
 
 def _check_results(call: DaskCall) -> None:
-    """Raises Refused if a result is neither folded over an axis that is cut nor has it, or if the
-    results cannot be computed together.
-    """
+    """Raises Refused if the results cannot be computed together."""
     cuts = [c for c in call.cuts if c.is_cut]
+    same = [[c for c, f in call.folds(k) if f.op == FIRST] for k in range(len(call.results))]
+    if all(same) and cuts:  # a task for each pair of chunks would be many
+        raise not_in_chunks("the results are over different axes, of which some are cut")
     for k, output in enumerate(call.plan.outputs):
         folds = call.folds(k)
         over = [c for c, _ in folds]
         own = [axis.cut for axis in call.results[k]]
         for cut in cuts:
-            if cut not in over and cut not in own:
-                raise not_in_chunks("the results are over different axes, of which some are cut")
             if over and isnan(cut.length) and output.rank:
                 raise not_in_chunks("the sizes of the chunks are not known")
             if over and cut in own and cut.halo != (0, 0):
                 raise not_in_chunks("a result with a halo is also a fold over another axis")
             if over and 0 in cut.sizes and output.rank:
                 raise not_in_chunks("a chunk has no elements")
-        if len({f.op for _, f in folds}) > 1 or (
+        if len({f.op for _, f in folds}) > 1:
+            raise not_in_chunks("a result is folded over some of the axes that are cut")
+        if (
             any(f.op in ("place", "extremum") for _, f in folds)
             and (len(cuts) > 1 or cuts[0].halo != (0, 0) or output.rank
                  or isnan(cuts[0].length))

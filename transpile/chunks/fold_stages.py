@@ -15,7 +15,7 @@ import ast
 import builtins
 import linecache
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 from types import FunctionType
@@ -68,7 +68,9 @@ class FoldStages:
         """The lengths that are parameters. Raises Refused where one is unknown, or a guard fails.
         """
         lengths = {name: given[array].shape[k] for name, (array, k) in self.lengths.items()}
-        if any(map(isnan, lengths.values())):
+        tested = {n for guard in self.guards for n in names_used(ast.parse(guard))}
+        sizes = (n for name in tested for n in getattr(given.get(name), "shape", ()))
+        if any(map(isnan, (*lengths.values(), *sizes))):
             raise not_in_chunks("the sizes of the chunks are not known",
                                 "call `compute_chunk_sizes()` of the array")
         if any(eval(guard, dict(given)) for guard in self.guards):
@@ -78,18 +80,22 @@ class FoldStages:
 
 def fold_stages(called: Any, types: Mapping[str, ArgType]) -> FoldStages | None:
     """`called`, a fused function, as stages for arguments of these types; None if there is nothing
-    to divide. Raises Refused where it is not compiled for these types.
+    to divide. Raises Refused where it is not compiled for these types, and where the elements
+    decide whether Python must compute a part.
     """
     state = plan_stages(called.__wrapped__, types, called.options)
     tree: ast.FunctionDef = copy_tree(state.tree)
     ranks = {name: rank for name, ty in types.items() if (rank := getattr(ty, "rank", 0))}
     arrays = {name: 0 if name in _bound(tree) else rank for name, rank in ranks.items()}
     guards: list[ast.expr] = []
+    _propagate(tree.body, lambda e: _is_test_of_lengths(e, arrays))
     tree.body = [*_without_guards(tree.body, arrays, guards)]
-    if any(isinstance(n, ReplayIf) for n in walk_nodes(tree)):
-        return None
+    for n in walk_nodes(tree):
+        if isinstance(n, ReplayIf):
+            _refuse_tests_of_elements(tree.body)
+            return None
     tree = with_plain_nodes(tree)
-    _propagate_lengths(tree.body, arrays)
+    _propagate(tree.body, lambda e: _length(e, arrays) is not None)
     taken = names_used(tree)
     tree.body = [x for s in tree.body for x in _distributed(s, arrays, taken)]
     lengths = _Lengths(arrays, taken)
@@ -129,6 +135,8 @@ def _is_of_lengths(e: ast.AST, arrays: Mapping[str, int]) -> bool:
     if _length(e, arrays) is not None or isinstance(e, ast.Constant):
         return True
     match e:
+        case ast.Attribute(ast.Name(name), "size"):
+            return bool(arrays.get(name))
         case ast.BoolOp(values=parts):
             return all(_is_of_lengths(p, arrays) for p in parts)
         case ast.Compare(left=a, comparators=others):
@@ -153,14 +161,31 @@ def _without_guards(
             yield s
 
 
-def _propagate_lengths(body: list[ast.stmt], arrays: Mapping[str, int]) -> None:
-    """Put lengths in place of the names that are only bound to one."""
+def _is_test_of_lengths(e: ast.expr, arrays: Mapping[str, int]) -> bool:
+    return isinstance(e, ast.Compare | ast.BoolOp) and _is_of_lengths(e, arrays)
+
+
+def _refuse_tests_of_elements(body: Iterable[ast.stmt]) -> None:
+    """Raises Refused if a guard tests what loops have computed."""
+    computed = set[str]()
+    for s in body:
+        guards = (n for n in walk_nodes(s) if isinstance(n, ReplayIf))
+        for guard in (n for n in guards if not computed.isdisjoint(names_used(n.test))):
+            calls = (n for x in guard.body for n in walk_nodes(x) if isinstance(n, ast.Call))
+            of = next((f"`{ast.unparse(call)}`" for call in calls), "a value")
+            raise not_in_chunks(f"the elements decide whether Python must compute {of}")
+        if _has(s, ast.For) or not computed.isdisjoint(_reads(s)):
+            computed |= _bound(s) | _stored(s)
+
+
+def _propagate(body: list[ast.stmt], is_wanted: Callable[[ast.expr], bool]) -> None:
+    """Put expressions that are wanted in place of the names that are bound to nothing else."""
     bound = [n.id for s in body for n in walk_nodes(s)
              if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     values = {
         s.targets[0].id: s.value for s in body
         if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name)
-        and _length(s.value, arrays) is not None and bound.count(s.targets[0].id) == 1
+        and is_wanted(s.value) and bound.count(s.targets[0].id) == 1
     }
     replaced = _Names(values)
     body[:] = [

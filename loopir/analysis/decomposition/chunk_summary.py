@@ -262,6 +262,9 @@ class _Walker:
     def loop(self, s: Loop) -> None:
         """A loop over a chunk axis, or of another kind."""
         bounds = self.sizes.range_of(s.range)
+        if bounds is not None and (bounds[1] - bounds[0]).number == 0:
+            self.empty_loop(s)
+            return
         axis: ArrayAxis | None = None
         if bounds is not None:
             first, end = bounds
@@ -316,6 +319,16 @@ class _Walker:
             self.running[a.name] = parts
             self.flows[a.name] = frozenset((k, "fold") for k, _ in parts)
         self.end_chunk_loop(frame, axis, has_folds=any(folds))
+
+    def empty_loop(self, s: Loop) -> None:
+        """A loop without iterations: what fusion leaves of a longer loop, where both are as long.
+        Its accumulators are what they start as.
+        """
+        for a in s.accs:
+            before = a.init.name if isinstance(a.init, Var) else ""
+            self.running[a.name] = self.running.get(before, ())
+            self.flows[a.name] = self.value(a.init, is_start=True)
+            self.sizes.forms[a.name] = self.sizes.of(a.init)
 
     def is_overflow_check(self, cond: Expr) -> bool:
         """Whether a check is about the overflow of a sum, of which each part has its own."""
@@ -407,15 +420,17 @@ class _Walker:
                 self.obstacle([member], "whole", text.format(array))
                 continue
             variables = [a for a in form.terms if isinstance(a, str)]
-            over = next((f for f in self.frames if f.axis and [f.var] == variables), None)
-            if over is not None and form.terms == {over.var: 1}:
+            over = next((f for f in self.frames if f.axis and f.var in variables), None)
+            offsets = self.sizes.offsets(form, over.var) if over is not None else None
+            if over and offsets and (not is_write or len(variables) == 1):
                 assert over.axis is not None
                 self.sizes.join(over.axis, member)
                 used.add(self.sizes.axis(over.axis))
-                (over.writes if is_write else over.reads).append((array, form.constant))
+                noted = over.writes if is_write else over.reads
+                noted += ((array, offset) for offset in dict.fromkeys(offsets))
                 over.strided |= over is self.frames[-1] and k != self.units.get(array, 0)
                 continue
-            if variables and (edge := self.edge(form, is_write=is_write)) is not None:
+            if variables and (edge := self.sizes.edge(form)) is not None:
                 place, offset, axis = edge
                 if axis is not None:
                     self.sizes.join(axis, member)
@@ -444,18 +459,6 @@ class _Walker:
         if is_write:
             self.check_written(array, used | {*map(self.sizes.axis, folded)})
         return frozenset(flows)
-
-    def edge(self, form: SizeForm, *, is_write: bool) -> tuple[str, int, ArrayAxis | None] | None:
-        """The edge at which a subscript stays, while the loops run over a few elements: from the
-        start, or from the end of which chunk axis, with the distance of the farthest.
-        """
-        first, last = self.sizes.extremes(form)
-        if first.number is not None and last.number is not None:
-            return "start", last.constant, None
-        if first.terms == last.terms and [*first.terms.values()] == [1]:
-            (atom,) = first.terms
-            return "end", first.constant, atom
-        return None
 
     def at_edge(
         self, member: ArrayAxis, place: str, offset: int, *, is_write: bool,

@@ -156,6 +156,11 @@ def fold_step(s: Loop, k: int) -> Reduction | None:
 def _reduction(a: Accum, step: Expr, s: Loop) -> Reduction | None:
     """As `match_reduction`, and of flags: where a condition holds they become true, or false."""
     match step:
+        case Call("select", (cond, then, Const(value=True, dtype="bool") as orelse)) if (
+            then in (a.current, Const(False, "bool"))
+        ):  # the branches are the other way round
+            step = Call("select", (logical_not(cond), orelse, then), step.dtype)
+    match step:
         case Call("select", (cond, Const(value=value, dtype="bool"), kept)) if kept == a.current:
             if value:
                 return Reduction(a, "or", cond)

@@ -159,10 +159,31 @@ class SizeForms:
         """The least and the greatest value of a form over the loop variables."""
         return self._extreme(form, highest=False), self._extreme(form, highest=True)
 
-    def _extreme(self, form: SizeForm, *, highest: bool) -> SizeForm:
-        """The greatest or the least value over the loop variables."""
+    def edge(self, form: SizeForm) -> tuple[str, int, ArrayAxis | None] | None:
+        """The edge at which a subscript stays, while the loops run over a few elements: from the
+        start, or from the end of which chunk axis, with the distance of the farthest.
+        """
+        first, last = self.extremes(form)
+        if first.number is not None and last.number is not None:
+            return "start", last.constant, None
+        if first.terms == last.terms and [*first.terms.values()] == [1]:
+            (atom,) = first.terms
+            return "end", first.constant, atom
+        return None
+
+    def offsets(self, form: SizeForm, var: str) -> tuple[int, int] | None:
+        """The least and the greatest offset of a form that is `var` plus an offset, over the other
+        loop variables; None if it has another form.
+
+            i - j  for j from 0 to 6  →  -6, 0
+        """
+        low, high = (self._extreme(form, highest=highest, but=var) for highest in (False, True))
+        return (low.constant, high.constant) if low.terms == high.terms == {var: 1} else None
+
+    def _extreme(self, form: SizeForm, *, highest: bool, but: str = "") -> SizeForm:
+        """The greatest or the least value over the loop variables, but for one."""
         for name in reversed([*self.spans]):
-            if c := form.coefficient(name):
+            if name != but and (c := form.coefficient(name)):
                 form = form.substitute(name, self.spans[name][(c > 0) == highest])
         return form
 
