@@ -14,10 +14,12 @@ import ast
 import builtins
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType
+from typing import Any
 
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.bytecode_check import nested_codes
+from .kernel_call.stub_functions import made_function
 
 __all__ = ["BUILTINS", "is_call_of", "names_in_codes", "with_private_globals"]
 
@@ -80,11 +82,12 @@ def with_private_globals(
     own = sum(isinstance(n, ast.Name) and n.id in names for n in nodes)
     if own != sum(is_call_of(n, names) for n in nodes) or not read.isdisjoint(_shadowed(function)):
         return None
-    namespace: dict[str, object] = {n: BUILTINS[n] for n in read - {name}}
-    namespace["__name__"] = function.__module__
+    namespace: dict[str, Any] = {"__name__": function.__module__, "__builtins__": builtins}
     # code of its own: Python caches in it where the names of one namespace are
-    private = FunctionType(code.replace(), namespace, function.__name__, function.__defaults__)
-    private.__kwdefaults__, private.__qualname__ = function.__kwdefaults__, function.__qualname__
+    private = made_function(
+        code.replace(), namespace, (), function.__defaults__ or (), function.__kwdefaults__ or {}
+    )
+    private.__name__, private.__qualname__ = function.__name__, function.__qualname__
     namespace[name] = private
     return private
 

@@ -150,7 +150,7 @@ def with_direct_self_calls(function: FunctionType, fused: object) -> Copies | No
         return copy
 
     private = with_private_globals(tree, names, function)
-    read = [*BUILTINS.keys() & private.__globals__.keys()] if private else []
+    read = sorted(BUILTINS.keys() & names_in_codes(function.__code__)) if private else []
     return Copies(guarded(None), guarded(private, read) if private else None)
 
 

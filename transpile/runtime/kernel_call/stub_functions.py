@@ -15,7 +15,7 @@ from functools import lru_cache, partial, wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
 from time import perf_counter_ns
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from loopir.process.signal_exceptions import failures
@@ -31,8 +31,8 @@ from ...types.typeof import parameter_names
 __all__ = [
     "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",
     "code_from_tree", "forwarding_source", "function_from_tree", "function_of_code",
-    "backoff_stub", "make_stub", "arguments_source", "observing_stub", "timed_call",
-    "untraced",
+    "backoff_stub", "made_function", "make_stub", "arguments_source", "observing_stub",
+    "timed_call", "untraced",
 ]
 
 Arguments = tuple[Any, ...]
@@ -293,11 +293,48 @@ def function_of_code(
     """
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     closure = tuple((cells | dict(helpers))[name] for name in code.co_freevars)
-    result = FunctionType(code, function.__globals__, function.__name__, None, closure)
-    result.__qualname__, result.__module__ = function.__qualname__, function.__module__
-    if same_signature:
-        result.__defaults__, result.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    last, named = function.__defaults__ or (), function.__kwdefaults__ or {}
+    result = made_function(
+        code, function.__globals__, closure, *((last, named) if same_signature else ((), {}))
+    )
+    result.__name__, result.__module__ = function.__name__, function.__module__
+    result.__qualname__ = function.__qualname__
     return result
+
+
+def made_function(
+    code: CodeType, namespace: dict[str, Any], closure: tuple[CellType, ...] = (),
+    defaults: tuple[Any, ...] = (), named_defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> FunctionType:
+    """A function with this code, globals, cells and defaults, made as a ``def`` makes it: since
+    Python 3.13, calls are specialized for such functions alone, and take an eighth less time.
+    """
+    values = [f"_tp_{k}" for k in range(len(defaults) + len(named_defaults))]
+    parameters = [f"_tp_x{v}={v}" for v in values[: len(defaults)]]
+    if named_defaults:
+        own = zip(named_defaults, values[len(defaults) :], strict=True)
+        parameters += ["*", *(f"{name}={v}" for name, v in own)]
+    maker, made = _maker(code.co_freevars, ", ".join(values), ", ".join(parameters))
+    assert made.co_freevars == code.co_freevars == maker.co_freevars
+    maker = maker.replace(co_consts=tuple(code if c is made else c for c in maker.co_consts))
+    make = FunctionType(maker, namespace, closure=closure)
+    function: FunctionType = make(*defaults, *named_defaults.values())
+    return function
+
+
+@lru_cache(maxsize=64)
+def _maker(free: tuple[str, ...], values: str, parameters: str) -> tuple[CodeType, CodeType]:
+    """The code of a function that takes the `values` of defaults and makes a function with these
+    parameters and free variables; and the code of that one, which is a constant of the first.
+    """
+    names = ", ".join(free)
+    text = (
+        f"def _tp_cells({names}):\n def _tp_make({values}):\n"
+        f"  def _tp_made({parameters}): return ({names})\n  return _tp_made\n return _tp_make"
+    )
+    outer = _inner_code(compile(text, "<made function>", "exec", dont_inherit=True))
+    maker = _inner_code(outer)
+    return maker, _inner_code(maker)
 
 
 def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
@@ -347,8 +384,9 @@ def _compile_stub(
     cells = own_cells | dict(helpers)
     code = _stub_code(signature, tuple(body), tuple(cells), function.__qualname__)
     code = _with_name(code, function.__code__)
-    closure = tuple(cells[name] for name in code.co_freevars)
-    return FunctionType(code, function.__globals__, closure=closure)
+    return made_function(
+        code, function.__globals__, tuple(cells[name] for name in code.co_freevars)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,9 @@
 """Stubs bind arguments as the original does, with the defaults that it has when it is called."""
 from __future__ import annotations
 
+import dis
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from transpile import fuse
-from transpile.runtime.kernel_call.stub_functions import argument_collector
+from transpile.runtime.kernel_call.stub_functions import argument_collector, made_function
 
 
 def scaled(x, factor=2.0, offset=1.0):
@@ -81,3 +83,42 @@ def test_every_kind_of_parameter() -> None:
         collect(1, 2, d=4)
     with pytest.raises(TypeError, match="missing 2 required positional"):
         collect(d=4)
+
+
+def with_cells(f: Any, make: Any, _0: Any) -> Any:
+    """Its function has the names of variables of the code that makes functions."""
+    def inner(x, k=1, /, names=2, *, values=3, free):
+        return x, k, names, values, free, f, make, _0
+
+    return inner
+
+
+def test_a_made_function_is_the_one_with_this_code() -> None:
+    """Also its cells are the same, not others with the same values."""
+    for original in (with_cells(4, 5, 6), scaled, with_keywords, lambda: 7):
+        defaults, named = original.__defaults__ or (), original.__kwdefaults__ or {}
+        names = {"np": np, "__name__": "elsewhere"}
+        code, closure = original.__code__, original.__closure__ or ()
+        made = made_function(code, names, closure, defaults, named)
+        assert made.__code__ is code
+        assert made.__globals__ is names
+        assert [*map(id, made.__closure__ or ())] == [*map(id, closure)]
+        assert (made.__defaults__ or (), made.__kwdefaults__ or {}) == (defaults, named)
+        assert inspect.signature(made) == inspect.signature(original)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="all functions are specialized")
+@pytest.mark.parametrize("defaults", [(), (1,)])
+def test_calls_of_a_made_function_are_specialized(defaults: tuple[Any, ...]) -> None:
+    def countdown(n, k=1):
+        return n and countdown(n - k, k)
+
+    source = inspect.getsource(countdown).replace("    ", "", 1)
+    names: dict[str, Any] = {}
+    exec(source, names)
+    code = names["countdown"].__code__.replace()
+    made = names["countdown"] = made_function(code, names, (), defaults)
+    for _ in range(20):
+        assert made(50, 1) == 0
+    found = {i.opname for i in dis.get_instructions(made, adaptive=True)}
+    assert found & {"CALL_PY_EXACT_ARGS", "CALL_PY_GENERAL"}
