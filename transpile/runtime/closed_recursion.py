@@ -39,6 +39,9 @@ _CONSUMERS = (
 )
 """Those that have used up a generator, and forgotten the function `key`, when they return."""
 
+_CONSUMING_METHODS = "extend", "join", "sort", "update"
+"""Methods that do so, too."""
+
 _METHODS = frozenset(
     name for of in (bool, complex, dict, float, frozenset, int, list, range, set, str, tuple)
     for name in dir(of) if not name.startswith("_")
@@ -123,7 +126,7 @@ def _runs_at_once(nodes: list[ast.AST], local: set[str]) -> bool:
         if isinstance(call, ast.Call):
             f = call.func
             is_consumer = isinstance(f, ast.Name) and f.id in _CONSUMERS and f.id not in local
-            if is_consumer or (isinstance(f, ast.Attribute) and f.attr == "sort"):
+            if is_consumer or (isinstance(f, ast.Attribute) and f.attr in _CONSUMING_METHODS):
                 used |= {a for a in call.args if isinstance(a, ast.GeneratorExp)}
                 used |= {k.value for k in call.keywords if k.arg == "key"}
     later = ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.GeneratorExp, ast.Lambda

@@ -300,11 +300,12 @@ def _file_stamps(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
     return tuple(sorted(found))
 
 
-def _is_installed(name: str, path: str | None) -> bool:
+def _is_installed(name: str | None, path: str | None) -> bool:
     """Whether a module belongs to Python, to an installed package or to the compiler: their files
-    are not edited, or are in the key of each entry.
+    are not edited, or are in the key of each entry. ``name``: None for a function whose globals
+    have no ``__name__``, as `exec` gives them.
     """
-    root = name.partition(".")[0]
+    root = (name or "").partition(".")[0]
     if root in OUR_PACKAGES:
         return True
     if path is None:

@@ -104,6 +104,9 @@ RECURSIONS = {
         "try: raise ValueError\n    except ValueError: return n if n < 1 else f(n - 1)", True),
     "sorted": ("xs = [n, -n]\n    xs.sort(key=lambda v: v * n)\n"
                "    return xs if n < 1 else f(n - 1)", True),
+    "joined": ("return str(n) if n < 1 else ', '.join(f(k) for k in range(n))", True),
+    "extended": ("xs = [n]\n    xs.extend(k + len(f(k)) for k in range(n))\n    return xs", True),
+    "appended": ("xs = [n]\n    xs.append(f(k) for k in range(n))\n    return xs[:1]", False),
     "frame": ("return [n.__class__] if n < 1 else f(n - 1)", False),
     "kept_generator": ("return [] if n < 1 else [(f(k) for k in range(n)).__class__]", False),
     "kept_function": ("return [] if n < 1 else [len([lambda: f(n)])]", False),

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import json
+import linecache
 import os
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import pytest
 from forked_programs import run_program
@@ -200,6 +202,34 @@ def test_the_items_of_a_global_count_too(before: object, after: object, is_other
         assert rejection_of_row(reads_table, row) is not None
         patch.setitem(globals(), "TABLE", after)
         assert (rejection_of_row(reads_table, row) is None) == is_other
+
+
+NAMELESS = """
+def total(items):
+    if isinstance(items, str):
+        return len(items)
+    return shown(sum(total(v) for v in items))
+
+def shown(n):
+    print(end="")
+    return n
+"""
+
+
+def test_functions_whose_globals_have_no_name(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As `exec` makes them in an empty dict: their ``__module__`` is None."""
+    file = "<nameless>"
+    monkeypatch.setitem(
+        linecache.cache, file, (len(NAMELESS), None, NAMELESS.splitlines(True), file)
+    )
+    names: dict[str, Any] = {}
+    exec(compile(NAMELESS, file, "exec"), names)
+    names["total"] = fuse(names["total"], on_reject="silent")
+    for _ in range(20):
+        assert names["total"](["ab", ["c", "de"], ()]) == 5
+    assert caplog.records == []
 
 
 def test_a_rejection_comes_back_as_it_was() -> None:
