@@ -26,10 +26,9 @@ __all__ = ["BUILTINS", "is_call_of", "names_in_codes", "with_private_globals"]
 BUILTINS: dict[str, object] = {f.__name__: f for f in (
     abs, all, any, bin, bool, chr, complex, dict, divmod, enumerate, filter, float, frozenset, hash,
     hex, int, isinstance, iter, len, list, map, max, min, next, oct, ord, pow, range, repr,
-    reversed,
-    round, set, slice, sorted, str, sum, tuple, type, zip, ArithmeticError, AssertionError,
-    Exception, IndexError, KeyError, LookupError, OverflowError, RecursionError, RuntimeError,
-    StopIteration, TypeError, ValueError, ZeroDivisionError,
+    reversed, round, set, slice, sorted, str, sum, tuple, type, zip, ArithmeticError,
+    AssertionError, Exception, IndexError, KeyError, LookupError, OverflowError, RecursionError,
+    RuntimeError, StopIteration, TypeError, ValueError, ZeroDivisionError,
 )}
 """By name, builtins that run no user code if their arguments are plain: not ``print``, which writes
 to an object of the user's."""
