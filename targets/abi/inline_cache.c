@@ -6,6 +6,7 @@
  * translation unit.
  */
 enum { SIZE_LIMIT = 1 << 30 };                          /* the largest size that is told from larger ones */
+enum { CALLS_PER_TIME = 16 };                           /* one in so many calls of a row with a `limit` is timed */
 enum { LEAST_LIMIT = 32, NANOSECONDS_PER_ITEM = 32 }; /* see `cache_row.limit` */
 enum { MOST_LEVELS = 64 };                              /* of sequences in sequences that `is_plain` looks at */
 enum { LAYOUT = 0x503 };                                /* NumPy's flags of C order, Fortran order, aligned, writeable */
@@ -24,8 +25,8 @@ typedef struct {
  * sizes of calls that the row is for. `keys`: one for each parameter; NULL fits any arguments. `part`: a bit for each argument
  * of some, which together must have a size from `part_low` to `part_high`; 0 if the row does not ask for that. `shortest`: the
  * nanoseconds of the shortest call so far, of a row whose calls are timed; NULL for others. `asks_plain`: whether all arguments
- * must be plain (`is_plain`), which at most `*limit` items may tell. That follows the time of the last call, of which to look at
- * them may take a thirtieth; also of rows that share it and do not ask. NULL where none does. */
+ * must be plain (`is_plain`), which at most `*limit` items may tell. That follows the time of calls, of which to look at them may
+ * take a thirtieth; also of rows that share it and do not ask. NULL where none does. */
 typedef struct {
     object *target;
     int64_t *counters, low, high;
@@ -205,8 +206,11 @@ HOT static void count_call(const cache_row *row)
     ++row->counters[0];
 }
 
-/* Whether calls that the row serves are timed. */
-HOT static int is_timed(const cache_row *row) { return row->shortest || row->limit; }
+/* Whether the call that the row serves, which has been counted, is timed. */
+HOT static int is_timed(const cache_row *row)
+{
+    return row->shortest || (row->limit && row->counters[0] % CALLS_PER_TIME == 1);
+}
 
 /* The result of a call that the row serves, or `miss` if it is NULL; NULL with an exception. The time of a call goes to `limit`, and to
  * `shortest` if it is the shortest, and has not raised. */
@@ -270,7 +274,7 @@ object *tp_is_for_original(object *self, object *const *args, intptr_t count)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
     const cache_row *row = count == c->parameters.count && !c->parameters.takes_rest ? row_for(c, args) : 0;
-    int is_for_original = row && row->target == c->original && !is_timed(row);      /* a call that is timed is made */
+    int is_for_original = row && row->target == c->original && !row->shortest;      /* a call that is timed is made */
     if (is_for_original) count_call(row);
     object *answer = is_for_original ? py.truth : capi.untruth;
     return capi.hold(answer), answer;

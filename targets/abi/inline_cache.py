@@ -173,8 +173,8 @@ class CacheRow:
     """Whether all arguments must be plain: Python's numbers, strs, None, and lists, tuples and
     dicts of plain values, so that their operators run no code of the user's."""
     limit: np.ndarray | None = None
-    """How many items are looked at to tell that, at most. It is set after each call, by its time;
-    rows may share it. Given if ``asks_plain``."""
+    """How many items are looked at to tell that, at most. It is set by the time of the first call,
+    and of one in 16 after it; rows may share it. Given if ``asks_plain``."""
 
     @property
     def serves_all(self) -> bool:
