@@ -109,18 +109,21 @@ def blocks_of(items: int, order: FoldOrder) -> int:
 
 
 _MOST_KEPT = 64
-_block_functions: dict[tuple[str, Any], Any] = {}
-"""The latest block functions, by their text and the function that they call."""
+_block_functions: dict[tuple[object, ...], Any] = {}
+"""The latest block functions, by what their text depends on and the function that they call."""
 
 
 def _block_function(task: BlockTask) -> Any:
     """The block function of a task, which takes all arguments by position."""
-    text, called = "\n".join(_source(task)) + "\n", task.call.function
-    if (text, called) not in _block_functions:
+    call = task.call
+    shape = call.places, call.keywords, len(call.arguments)
+    key = call.function, shape, task.axes, task.slices, task.parts, task.is_tuple
+    if key not in _block_functions:
         if len(_block_functions) >= _MOST_KEPT:
             _block_functions.clear()
-        _block_functions[text, called] = _compiled(text, called)
-    return _block_functions[text, called]
+        text = "\n".join(_source(task)) + "\n"
+        _block_functions[key] = _compiled(text, call.function)
+    return _block_functions[key]
 
 
 def _source(task: BlockTask) -> Iterator[str]:

@@ -61,11 +61,11 @@ def _blockwise(
     """
     import dask.array as da
 
-    known = {symbol for _, symbols in inputs for symbol in symbols}
+    known = {s: n for x, symbols in inputs for s, n in zip(symbols, x.chunks, strict=True)}
     return da.blockwise(
         task, tuple(axes), *(part for pair in inputs for part in pair), dtype=dtype,
         meta=np.empty((0,) * len(axes), dtype), concatenate=True, align_arrays=False,
-        adjust_chunks={s: tuple(n) for s, n in axes.items() if s in known},
+        adjust_chunks={s: tuple(n) for s, n in axes.items() if s in known and n is not known[s]},
         new_axes={s: n[0] if len(n) == 1 else tuple(n) for s, n in axes.items() if s not in known},
         token=_name(call),
     )
@@ -273,7 +273,8 @@ def _parts_of(cut: Cut, order: FoldOrder) -> tuple[float, ...]:
     if cut.axis:
         terms[0] -= cut.axis.before
         terms[-1] -= cut.axis.after
-    return tuple(n if isnan(n) else blocks_of(max(int(n), 0), order) for n in terms)
+    counts = {n: n if isnan(n) else blocks_of(max(int(n), 0), order) for n in {*terms}}
+    return tuple(map(counts.__getitem__, terms))
 
 
 def _empty_call(call: DaskCall) -> EmptyCall:

@@ -35,6 +35,18 @@ _MOST_KEPT = 64
 _ARGUMENT = re.compile(r"\(([^()]*)\)")
 _NAME = re.compile(r"[A-Za-z_]\w*|\d+")
 
+_INSTEAD_OF_METHODS = {
+    "reduce": "write a loop with @fuse: for v in x: s = {0}(s, v)",
+    "accumulate": "write a loop with @fuse: for i in range(len(x)): s = {0}(s, x[i]); out[i] = s",
+    "at": "write a loop with @fuse: for k in places: x[k] = {0}(x[k], y)",
+    "outer": "call {0}(x[:, None], y)",
+}
+_INSTEAD_OF_OPTIONS = {
+    "where": "take np.where(mask, the result, the other values)",
+    "casting": "convert the arguments: x.astype(…)",
+    "order": "convert the result: np.asfortranarray(…)",
+}
+
 
 @record(frozen=True, slots=True)
 class Signature:
@@ -117,6 +129,18 @@ class GeneralizedUfunc:
         """The number of inputs and outputs."""
         return self.nin + self.nout
 
+    @property
+    def types(self) -> list[str]:
+        """The types for which it may be called, as NumPy spells them: ``["dd->d"]``; none: any."""
+        codes = ("".join(np.dtype(t).char for t in of) for of in self._types)
+        return [f"{code[: self.nin]}->{code[self.nin :]}" for code in codes]
+
+    def __getattr__(self, name: str) -> Any:
+        """Raises AttributeError, which tells what to write in place of a method of ``np.ufunc``."""
+        instead = _INSTEAD_OF_METHODS.get(name)
+        advice = f": {instead.format(self.__dict__.get('__name__'))}" if instead else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+
     def __repr__(self) -> str:
         return f"<gufunc {self._fused.__name__} {self.signature}>"
 
@@ -128,12 +152,15 @@ class GeneralizedUfunc:
 
     def __call__(
         self, *args: Any, out: Any = None, axis: int | None = None, axes: Any = None,
-        keepdims: bool = False, dtype: Any = None,
+        keepdims: bool = False, dtype: Any = None, **others: Any,
     ) -> Any:
         """The function over all axes but those of the signature. Raises TypeError for a wrong
-        number of arguments and for masked arrays, ValueError for shapes that do not fit, as
+        number of arguments, other options and masked arrays, ValueError for shapes that do not fit, as
         ``np.ufunc`` does.
         """
+        for name in others:
+            advice = f": {_INSTEAD_OF_OPTIONS[name]}" if name in _INSTEAD_OF_OPTIONS else ""
+            raise TypeError(f"{self!r} has no option {name!r}{advice}")
         if len(args) > self.nin:
             if out is not None:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")

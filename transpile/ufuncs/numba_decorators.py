@@ -24,7 +24,7 @@ _TYPE = re.compile(
     r"|[bif][1248]|u[1248]|c8|c16"
 )
 _NAMES = {"boolean": "bool", "bool_": "bool", "b1": "bool", "i1": "int8", "u1": "uint8"}
-_OF_NUMBA = frozenset(("cache", "fastmath", "forceobj", "identity", "nopython", "writable_args"))
+_OF_NUMBA = frozenset(("cache", "fastmath", "forceobj", "identity", "nopython"))
 """Options of numba that change nothing here: what they ask for is done, or not needed."""
 
 
@@ -76,6 +76,8 @@ def _options(options: dict[str, Any], decorator: str) -> dict[str, Any]:
     if chosen.get("target") in ("parallel", "cpu"):
         del chosen["target"]
     known = Options.__dataclass_fields__
+    if "writable_args" in chosen:
+        raise TypeError(f"{decorator} has no option 'writable_args': store to a further result")
     if wrong := next((name for name in chosen if name not in known), None):
         raise TypeError(f"{decorator} has no option {wrong!r} (options: {', '.join(known)})")
     return chosen

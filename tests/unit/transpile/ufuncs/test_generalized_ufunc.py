@@ -1,7 +1,9 @@
 """Gufuncs of fused functions, ``vectorize`` and ``guvectorize``: what NumPy's ufuncs give."""
 from __future__ import annotations
 
+import copy
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -162,6 +164,46 @@ def test_vectorize() -> None:
         vectorize(device="cuda")(soft)
     with pytest.raises(ValueError, match="there are no types"):
         vectorize(["text"])(soft)
+
+
+@pytest.mark.parametrize(("method", "advice"), [
+    ("reduce", "for v in x: s = soft(s, v)"), ("accumulate", "out[i] = s"),
+    ("outer", r"soft(x[:, None], y)"), ("at", "for k in places"), ("nonsense", "'nonsense'"),
+])
+def test_methods_of_ufuncs_that_it_has_not(method: str, advice: str) -> None:
+    assert not hasattr(soft, method)
+    with pytest.raises(AttributeError, match=re.escape(advice)):
+        getattr(soft, method)
+
+
+def test_options_of_ufuncs_that_it_has_not() -> None:
+    for name, advice in (("where", "np.where"), ("casting", "astype"), ("colour", "'colour'")):
+        with pytest.raises(TypeError, match=advice):
+            soft(A, 2.0, **{name: True})
+    with pytest.raises(TypeError, match="store to a further result"):
+        guvectorize(["(f8[:],f8[:])"], "(n)->(n)", writable_args=(0,))(lambda x, r: None)
+
+
+def test_xarray_applies_it() -> None:
+    """With ``dask="parallelized"`` Xarray calls it for chunks, with ``"allowed"`` for Dask arrays.
+    """
+    xr = pytest.importorskip("xarray", reason="Xarray is not installed: pip install -e .[xarray]")
+    pytest.importorskip("dask")
+    values = np.random.default_rng(0).random((6, 4, 10))
+    chunked = xr.DataArray(values, dims=("a", "b", "n")).chunk({"a": 2})
+    for function, count in ((INNER, 2), (totals, 1)):
+        wanted = function(*[values] * count)
+        dims: dict[str, object] = {"input_core_dims": [["n"]] * count}
+        if function is totals:
+            dims["output_core_dims"] = [["n"]]
+        for how in ({"dask": "parallelized", "output_dtypes": [float]}, {"dask": "allowed"}):
+            found = xr.apply_ufunc(function, *[chunked] * count, **dims, **how)
+            np.testing.assert_array_equal(found.values, wanted)
+
+
+def test_types_are_those_that_were_given() -> None:
+    assert (added.types, soft.types) == (["ff->f", "dd->d"], [])
+    assert copy.copy(added).types == added.types
 
 
 def test_guvectorize() -> None:
