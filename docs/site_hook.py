@@ -46,7 +46,7 @@ FAMILIES = {
 
 SELDOM_WANTED = (
     "architecture.md", "changelog.md", "contributing.md", "glossary.md", "kernels_how.md",
-    "where_is.md",
+    "loop_ir.md", "mlir.md", "where_is.md",
 )
 """Pages that stand behind others in what a search finds."""
 

@@ -139,7 +139,7 @@ class GeneralizedUfunc:
         """Raises AttributeError, which tells what to write in place of a method of ``np.ufunc``."""
         instead = _INSTEAD_OF_METHODS.get(name)
         advice = f": {instead.format(self.__dict__.get('__name__'))}" if instead else ""
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+        raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}{advice}")
 
     def __repr__(self) -> str:
         return f"<gufunc {self._fused.__name__} {self.signature}>"
@@ -155,8 +155,8 @@ class GeneralizedUfunc:
         keepdims: bool = False, dtype: Any = None, **others: Any,
     ) -> Any:
         """The function over all axes but those of the signature. Raises TypeError for a wrong
-        number of arguments, other options and masked arrays, ValueError for shapes that do not fit, as
-        ``np.ufunc`` does.
+        number of arguments, other options and masked arrays, ValueError for shapes that do not
+        fit, as ``np.ufunc`` does.
         """
         for name in others:
             advice = f": {_INSTEAD_OF_OPTIONS[name]}" if name in _INSTEAD_OF_OPTIONS else ""
