@@ -145,6 +145,23 @@ def test_layout(dark: bool, pages: Mapping[str, Path], folder: Path) -> None:
                      for name, of in VERDICTS.items()}
 
 
+QUESTIONS = {
+    "ship": "shipping.html", "why is my loop scalar": "guide/loops.html",
+    "GUARD_ALIAS": "codes.html", "same digits": "guide/same_digits.html",
+    "threads": "threads.html", "cache": "compile_time.html",
+    "continuous integration": "command.html", "numpy functions": "guide/arrays.html",
+    "dask": "dask.html", "first call": "start/first_call.html", "numba": "start/compared.html",
+    "my function is slower": "reports.html", "overflow": "guide/errors.html",
+    "jupyter": "guide/notebooks.html", "wheel": "shipping.html",
+}
+"""What a reader looks for, and the page that the search should find first."""
+
+
+def test_the_search_finds_answers(pages: Mapping[str, Path], folder: Path) -> None:
+    found = browser.searched(pages["index"].parent, [*QUESTIONS], folder)
+    assert {query: pages[0] for query, pages in found.items() if pages} == QUESTIONS
+
+
 FAULTS = """<!doctype html><meta charset="utf-8"><body>
 <div style="width:2000px;height:1px"></div><p style="color:#bbb">faint</p>
 <pre style="font-family:sans-serif">uneven</pre>

@@ -12,14 +12,14 @@ import re
 import shutil
 import subprocess
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-__all__ = ["NEEDED", "Measured", "measured", "picture", "rows_that_differ"]
+__all__ = ["NEEDED", "Measured", "measured", "picture", "rows_that_differ", "searched"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, _NAMES)), None)
@@ -144,11 +144,51 @@ def measured(
         f"<script>{script}</script>", encoding="utf-8",
     )
     printed = _run(page, folder, "--dump-dom", dark=dark)
-    found = re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)
-    assert found is not None, printed[-2000:]
-    by_page: dict[str, dict[str, Any]] = json.loads(html.unescape(found[1]))
+    by_page: dict[str, dict[str, Any]] = json.loads(_found(printed))
     assert {k: v["error"] for k, v in by_page.items() if "error" in v} == {}
     return {name: Measured(**values) for name, values in by_page.items()}
+
+
+_SEARCH = """
+const wait = ms => new Promise(done => setTimeout(done, ms));
+addEventListener("load", async () => {
+  const frame = document.querySelector("iframe"), page = frame.contentDocument;
+  const view = frame.contentWindow, found = {};
+  const opened = page.querySelector("#__search");
+  const query = page.querySelector("[data-md-component=search-query]");
+  opened.checked = true;
+  opened.dispatchEvent(new view.Event("change"));
+  query.focus();
+  await wait(1500);
+  for (const text of QUERIES) {
+    query.value = text;
+    query.dispatchEvent(new view.KeyboardEvent("keyup", {bubbles: true, key: "a"}));
+    query.dispatchEvent(new view.Event("input", {bubbles: true}));
+    await wait(1200);
+    found[text] = [...page.querySelectorAll("a.md-search-result__link")].map(a => a.href);
+  }
+  const out = document.createElement("pre");
+  out.id = "found";
+  out.textContent = JSON.stringify(found);
+  document.body.replaceChildren(out);
+});
+"""
+
+
+def searched(site: Path, queries: Sequence[str], folder: Path) -> dict[str, list[str]]:
+    """For each query the pages of the site that its search finds, the best one first."""
+    page = folder / "searched.html"
+    page.write_text(
+        f'<!doctype html><meta charset="utf-8"><body><iframe src="{(site / "index.html").as_uri()}"'
+        f' style="width:{WIDTH}px;height:{HEIGHT}px"></iframe>'
+        f"<script>const QUERIES = {json.dumps(queries)};{_SEARCH}</script>", encoding="utf-8",
+    )
+    printed = _run(page, folder, "--dump-dom", dark=False)
+    found: dict[str, list[str]] = json.loads(_found(printed))
+    root = f"{site.as_uri()}/"
+    names = {query: [re.split("[?#]", address.removeprefix(root))[0] for address in addresses]
+             for query, addresses in found.items()}
+    return {query: [*dict.fromkeys(pages)] for query, pages in names.items()}
 
 
 def picture(page: Path, folder: Path, *, dark: bool = False, height: int = HEIGHT) -> Path:
@@ -158,13 +198,20 @@ def picture(page: Path, folder: Path, *, dark: bool = False, height: int = HEIGH
     return made
 
 
+def _found(printed: str) -> str:
+    """What the script has written to the document."""
+    found = re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)
+    assert found is not None, printed[-2000:]
+    return html.unescape(found[1])
+
+
 def _run(page: Path, folder: Path, task: str, *, dark: bool, height: int = HEIGHT) -> str:
     """What Chromium prints when it has shown the page."""
     assert CHROMIUM is not None
     command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
         "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--allow-file-access-from-files", "--virtual-time-budget=5000",
+        "--allow-file-access-from-files", "--virtual-time-budget=60000",
         f"--user-data-dir={folder / 'profile'}", f"--window-size={WIDTH},{height}",
         f"--blink-settings=preferredColorScheme={0 if dark else 1}", task,
         page.resolve().as_uri(),
