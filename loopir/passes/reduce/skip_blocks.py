@@ -6,6 +6,9 @@ state is that at its start: so if no term meets the condition, the block changes
 vectorisable reduction tests the condition for the whole block; where it is true, the block runs as
 before. That pays only where changes are rare: each case of the condition must ask for a term that
 beats a running extremum (`is_rare`). For one more form of step, add its case to `changed`.
+
+Where the loop stores what it carries, such as a running maximum, a block that changes nothing is
+run with the state at its start, as a vector loop (`_unchanged_loop`).
 """
 from __future__ import annotations
 
@@ -23,8 +26,10 @@ from ...algebra.index_builder import (
 )
 from ...analysis.integers.affine import affine_form
 from ...analysis.integers.implied_conditions import disjuncts
-from ...dtypes import INDEX
+from ...analysis.mod_ref import AliasInfo
+from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read
+from ...ir_traversal import walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -34,9 +39,11 @@ from ...nodes import (
     If,
     Interval,
     Kernel,
+    Load,
     Loop,
     RangeDesc,
     Stmt,
+    Store,
     Var,
     Yield,
 )
@@ -56,7 +63,8 @@ _FALSE: Expr = literal(False, "bool")
 def skip_blocks(kernel: Kernel) -> Kernel:
     """Test whole blocks of a loop that keeps extrema but is no reduction, by a vector loop, and
     skip those in which no term changes anything. The first `SCALAR_TERMS` terms, most of which do
-    change something, are run one by one.
+    change something, are run one by one. A loop that stores is blocked also if it could become a
+    prefix scan, whose vectors depend on each other.
 
     For instance the largest and second largest, with payload: of n terms in random order only about
     log n change anything. The test must be vectorisable, and the loop itself not. Before::
@@ -96,7 +104,11 @@ def skip_blocks(kernel: Kernel) -> Kernel:
             second[()] = b
     """
     fresh = FreshNames(kernel)
-    kept = loops_kept_for_outer_vectors(kernel)
+    kept, memory = loops_kept_for_outer_vectors(kernel), AliasInfo(kernel)
+
+    def is_vectorizable(loop: Loop) -> bool:
+        """Whether `loop` can be vectorised as it is."""
+        return vectorization_obstacle(loop, kernel) is None
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` with blocks skipped, if that is legal, changes are rare, and the test can be
@@ -106,24 +118,37 @@ def skip_blocks(kernel: Kernel) -> Kernel:
             _fits_one_block(s.range.hi, s.range.lo)
         ):
             return s
-        if s.until or not s.accs or not all(isinstance(x, Assign | If) for x in s.body):
+        if s.until or not s.accs or not all(isinstance(x, Assign | If | Store) for x in s.body):
             return s
         flat = flatten_loop(s, kernel, fresh) or s
-        if not all(isinstance(x, Assign) for x in flat.body):
+        stores = [x for x in flat.body if isinstance(x, Store)]
+        if not all(isinstance(x, Assign | Store) for x in flat.body):
+            return s
+        if not all(_may_read_ahead(flat, store, memory) for store in stores):
             return s
         state = _ExtremumState(flat)
         changes = (disjuncts(state.changed(a.step, a)) for a in flat.accs)
         cond = reduce(logical_or, dict.fromkeys(c for cases in changes for c in cases), _FALSE)
-        if not state.is_rare(cond) or vectorization_obstacle(flat, kernel) is None:
+        if not state.is_rare(cond) or (not stores and is_vectorizable(flat)):
             return s
-        check = _check_loop(flat, cond)
-        return (
-            tuple(_blocked_loops(s, s.range, check, fresh))
-            if not vectorization_obstacle(check, kernel)
-            else s
-        )
+        check, unchanged = _check_loop(flat, cond), _unchanged_loop(flat) if stores else None
+        if not is_vectorizable(check) or (unchanged and not is_vectorizable(unchanged)):
+            return s
+        return tuple(_blocked_loops(s, s.range, check, unchanged, fresh))
 
     return map_statements(kernel, edit, Loop)
+
+
+def _may_read_ahead(loop: Loop, store: Store, memory: AliasInfo) -> bool:
+    """Whether no iteration of a straight-line loop loads what `store` wrote in an earlier one: it
+    loads from other arrays, or the element that the same iteration stores.
+    """
+    loads = [n for s in loop.body for n in walk(s) if isinstance(n, Load)]
+    is_own_element = any(e == Var(loop.var, INDEX) for e in store.index)
+    return all(
+        (is_own_element and load.index == store.index) or not memory.shared(load.array, store.array)
+        for load in loads
+    )
 
 
 def _fits_one_block(hi: Expr, lo: Expr) -> bool:
@@ -157,6 +182,7 @@ class _ExtremumState:
             c and acc                not c
             min(acc, v)              v < acc
             max(acc, v)              v > acc
+            minimum(acc, v)          v < acc; of floats not v > acc: a NaN or an equal one counts
             anything else            True
         """
         match e:
@@ -173,6 +199,13 @@ class _ExtremumState:
                 return logical_not(a)
             case Call(op="min" | "max" as op, args=(Var(name=name) as old, v)) if name == acc.name:
                 return Call("gt" if op == "max" else "lt", (v, old), "bool")
+            case Call(op="minimum" | "maximum" as op, args=(Var(name=name) as old, v)) if (
+                name == acc.name
+            ):
+                beats, loses = ("gt", "lt") if op == "maximum" else ("lt", "gt")
+                if DTYPES[v.dtype].kind != "f":
+                    return Call(beats, (v, old), "bool")
+                return logical_not(Call(loses, (v, old), "bool"))
             case _:
                 return literal(True, "bool")
 
@@ -185,6 +218,8 @@ class _ExtremumState:
                 return self.is_rare(a) and self.is_rare(b)
             case Call(op="and", args=(a, b)):
                 return self.is_rare(a) or self.is_rare(b)
+            case Call(op="not", args=(Call(op="lt" | "le" | "gt" | "ge") as compared,)):
+                return self.is_rare(compared)
             case Call(op="lt" | "le" | "gt" | "ge", args=(a, b)):
                 return self._is_extremum(a, b) or self._is_extremum(b, a)
             case _:
@@ -209,7 +244,9 @@ class _ExtremumState:
         match e:
             case Var(name=name) if name in self._values:
                 yield from self._leaves(self._values[name])
-            case Call(op="select", args=(_, a, b)) | Call(op="min" | "max", args=(a, b)):
+            case Call(op="select", args=(_, a, b)) | Call(
+                op="min" | "max" | "minimum" | "maximum", args=(a, b)
+            ):
                 yield from (*self._leaves(a), *self._leaves(b))
             case _:
                 yield e
@@ -221,9 +258,21 @@ def _check_loop(loop: Loop, cond: Expr) -> Loop:
     return replace(loop, body=backward_slice(loop.body, cond), accs=(any_change,))
 
 
-def _blocked_loops(s: Loop, interval: Interval, check: Loop, fresh: FreshNames) -> Iterator[Stmt]:
+def _unchanged_loop(loop: Loop) -> Loop:
+    """The straight-line `loop` where no iteration changes an accumulator."""
+    steps = {a.step.name: a.current for a in loop.accs if isinstance(a.step, Var)}
+    body = (
+        replace(s, value=steps[s.name]) if isinstance(s, Assign) and s.name in steps else s
+        for s in loop.body
+    )
+    return replace(loop, body=tuple(body), accs=())
+
+
+def _blocked_loops(
+    s: Loop, interval: Interval, check: Loop, unchanged: Loop | None, fresh: FreshNames
+) -> Iterator[Stmt]:
     """The first terms one by one, then a loop over blocks: the test `check`, and the block itself
-    where it is true.
+    where it is true, else `unchanged`, if that is given.
     """
     start = index_max(interval.lo, index_min(index_add(interval.lo, SCALAR_TERMS), interval.hi))
     scalar_part, test, full = (fresh.copy(x) for x in (s, check, s))
@@ -233,8 +282,10 @@ def _blocked_loops(s: Loop, interval: Interval, check: Loop, fresh: FreshNames) 
     pairs = list(zip(full.accs, s.accs, strict=True))
     accs_from_block = tuple(replace(a, init=old.current) for a, old in pairs)
     yields = tuple(Yield(fresh.name(old.name), a.current, old.current) for a, old in pairs)
+    same = () if unchanged is None else (replace(fresh.copy(unchanged), range=block_range),)
     run_if_changed = If(
-        test.accs[0].current, (replace(full, range=block_range, accs=accs_from_block),), (), yields
+        test.accs[0].current, (replace(full, range=block_range, accs=accs_from_block),), same,
+        yields,
     )
     accs = tuple(
         replace(old, init=a.current, step=Var(y.name, a.init.dtype))

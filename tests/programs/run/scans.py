@@ -90,6 +90,54 @@ def first_hit(x, wanted):
     return None
 
 
+def one_or_two(fill, *more):
+    """An array, and another one for what is stored, or the same one."""
+    def make(n, rng):
+        x = fill(n, rng, *more)
+        return x, x if rng.random() < 0.5 else np.zeros_like(x)
+    return make
+
+
+LONG = (0, 1, 2, 17, 63, 64, 65, 319, 320, 321, 700)
+"""Lengths around those of the blocks that a running extremum may skip."""
+
+
+@program(
+    sizes=LONG, python_at=(0,),
+    f64=one_or_two(wild), real=one_or_two(real), f32=one_or_two(wild, F32),
+    i64=one_or_two(whole, np.int64), u8=one_or_two(whole, np.uint8),
+    rising=lambda n, rng: (np.arange(n, dtype=np.int32), np.zeros(n, np.int32)),
+)
+def running_maximum(x, out):
+    m = x[0]
+    for i in range(len(x)):
+        if x[i] > m:
+            m = x[i]
+        out[i] = m
+    return m
+
+
+@program(sizes=LONG, python_at=(0,), f64=one_or_two(wild), real=one_or_two(real))
+def drawdown(x, out):
+    peak = x[0]
+    worst = 0.0
+    since = 0
+    for i in range(len(x)):
+        if x[i] >= peak:
+            peak, since = x[i], i
+        out[i] = peak - x[i]
+        worst = max(worst, out[i] / 2)
+    return peak, worst, since
+
+
+@program(
+    sizes=LONG, python_at=(0,),
+    f64=tripled(wild), f32=tripled(wild, F32), i16=tripled(whole, np.int16),
+)
+def accumulated_extrema(x):
+    return np.maximum.accumulate(x), np.minimum.accumulate(x)
+
+
 @program(f64=lambda n, rng: (wild(n, rng), *rng.choice([np.nan, -np.inf, 0.0, 1.0, np.inf], 2)))
 def extrema_that_start_apart(x, lo, hi):
     for v in x:
