@@ -63,6 +63,7 @@ from .loops.split_on_flag import split_on_flag
 from .loops.unroll import unroll
 from .memory.carry_indexed import carry_indexed
 from .memory.compress_stores import compress_stores
+from .memory.conditional_stores import conditional_stores
 from .memory.dead_stores import dead_stores
 from .memory.fixed_order_recurrences import fixed_order_recurrences
 from .memory.load_elimination import load_elimination
@@ -113,6 +114,12 @@ def _checks_in_branches(kernel: Kernel) -> bool:
     """Whether a branch in a loop has a check."""
     branches = (n for loop in _loops(kernel) for s in loop.body for n in walk_statements(s))
     return any(isinstance(n, If) and contains(n, Check) for n in branches)
+
+
+def _stores_in_branches(kernel: Kernel) -> bool:
+    """Whether a branch in a loop has a store."""
+    branches = (n for loop in _loops(kernel) for s in loop.body for n in walk_statements(s))
+    return any(isinstance(n, If) and contains(n, Store) for n in branches)
 
 
 def _stores_in_loops(kernel: Kernel) -> bool:
@@ -300,6 +307,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=popcount_loops, needs=(Loop,), when=_counts_bits_in_nests,
         reason="after promote, a count in an array is an accumulator",
+    ),
+    Pass(
+        run=conditional_stores, needs=(Loop, If), when=_stores_in_branches,
+        reason="before load_elimination, which carries what each iteration stores",
     ),
     Pass(
         run=load_elimination, when=_stores_in_loops,

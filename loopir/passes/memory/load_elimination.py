@@ -8,7 +8,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import INDEX
-from ...ir_names import FreshNames, names_read, substitute
+from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import bottom_up, counted_range, walk
 from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Check, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var
@@ -56,9 +56,13 @@ def _stores_and_reloads(loop: Loop, memory: AliasInfo) -> dict[tuple[int, Load],
         a[k, j + 1] = e; …; o = a[k, j] * 2.0    a[k, j], if no other store is to a[k, j + 1]
 
     Every iteration makes the store, and no store between it and the load touches the element. Empty
-    unless `loop` is a counted loop of straight-line code without accumulators.
+    unless `loop` is a counted loop of straight-line code without accumulators; branches in it may
+    only choose values.
     """
-    is_straight_line = all(isinstance(s, Assign | Check | Store) for s in loop.body)
+    is_straight_line = all(
+        isinstance(s, Assign | Check | Store) or (isinstance(s, If) and not s.then and not s.orelse)
+        for s in loop.body
+    )
     if not is_straight_line or loop.accs or counted_range(loop) is None:
         return {}
     found: dict[tuple[int, Load], int] = {}
@@ -107,7 +111,7 @@ def _differ(
 
 def _varies(index: tuple[Expr, ...], loop: Loop) -> bool:
     """Whether subscripts depend on more than the loop variable and invariants."""
-    assigned = {s.name for s in loop.body if isinstance(s, Assign)}
+    assigned = bound_names(*loop.body)
     return any(names_read(e) & assigned or any(isinstance(n, Load) for n in walk(e)) for e in index)
 
 

@@ -334,6 +334,28 @@ def histogram(b, w, h):
     return h[-1]
 
 
+def costs(dtype):
+    return lambda n, rng: (rng.integers(-9, 9, (5, n)).astype(dtype), n)
+
+
+@program(python_at=(0,), f64=costs(np.float64), i32=costs(np.int32), u8=costs(np.uint8))
+def cheapest_path(a, n):
+    row = np.zeros(n, a.dtype)
+    seen = [0.5] * n
+    for i in range(len(a)):
+        row[0] += a[i, 0]
+        for j in range(1, n):
+            if row[j - 1] < row[j]:
+                row[j] = row[j - 1]
+                seen[j] = seen[j - 1]
+            row[j] += a[i, j]
+            seen[j] = seen[j] + a[i, j]
+            if a[i, j] > 3:
+                row[j] = a[i, j]
+            row[j] = row[j] // 2
+    return row, seen[-1], sum(seen)
+
+
 @program(f64=bins(np.int64, np.int64, -16, 16), full=bins(np.int16, np.int8, 0, 16, 126))
 def guarded_histogram(b, w, h):
     missed = 0
