@@ -41,6 +41,7 @@ from .containers import (
 )
 from .containers.appended_rows import appended_rows_to_arrays
 from .containers.list_elements import infer_list_items
+from .containers.none_lists import none_lists_to_appends
 from .containers.split_webs import split_list_webs
 from .containers.tables import dict_methods, hash_tables, multimaps, table_iteration
 from .containers.tables.dict_scalars import scalarize_dicts
@@ -148,6 +149,8 @@ def expand_function(
         tree.body = MacroDriver(early, early_cx).block(tree.body)
     cx = Context(tree, env, prologue, written_by_closures, VIEW_RULES)
     cx.members = members
+    if summary.has(ast.List) and summary.has(ast.BinOp) and none_lists_to_appends(tree, cx):
+        summary = summarize_tree(tree)
     _infer_containers(tree, summary, cx, env)
     if summary.has_early_exit or summary.has(ast.Try):  # whose raises leave loops
         structure_exits(tree, cx)

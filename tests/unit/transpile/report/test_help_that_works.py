@@ -435,13 +435,15 @@ def pairs() -> Iterator[Pair]:
     def filled_with_none(x):
         out = [None] * len(x)
         for i in range(len(x)):
-            out[i] = x[i]
+            if x[i] < math.inf:
+                out[i] = x[i]
         return out
 
     def filled_with_numbers(x):
         out = [math.nan] * len(x)
         for i in range(len(x)):
-            out[i] = float(x[i])
+            if x[i] < math.inf:
+                out[i] = float(x[i])
         return out
 
     yield Pair(filled_with_none, filled_with_numbers, X, "`None` is no number here", "`math.nan`")
