@@ -22,8 +22,8 @@ from loopir.process.signal_exceptions import failures
 from .parameter_specs import ALIGNED, WRITEABLE
 
 __all__ = [
-    "code_offset", "dict_version_offset", "int_layout", "layout_matches", "numpy_c_functions",
-    "tuple_items_offset", "type_flags_offset",
+    "code_offset", "dict_version_offset", "int_layout", "is_main_interpreter", "layout_matches",
+    "numpy_c_functions", "tuple_items_offset", "type_flags_offset",
 ]
 
 _CORE = "numpy._core._multiarray_umath"
@@ -42,17 +42,41 @@ _NDARRAY = struct.Struct(_HEAD + "PiPPPPi")  # data, rank, dims, strides, base, 
 _DESCR = struct.Struct(_HEAD + "PcccBi")  # scalar, kind, letter, byteorder, flags, number
 
 
+@functools.cache
+def is_main_interpreter() -> bool:
+    """Whether this is the main interpreter of the process, or the only one that there can be.
+
+    The C code keeps addresses of objects in static variables, and polls for signals, which are all
+    of one interpreter; and threads in C know the main one alone.
+    """
+    import _thread
+
+    try:
+        return bool(_thread._is_main_interpreter())  # type: ignore[attr-defined]  # from 3.12 on
+    except failures(AttributeError):
+        pass
+    try:
+        import ctypes
+
+        names = "PyInterpreterState_Get", "PyInterpreterState_Main"
+        this, main = (ctypes.PYFUNCTYPE(ctypes.c_void_p)((n, ctypes.pythonapi)) for n in names)
+    except failures(ImportError, AttributeError):
+        return True
+    return int(this()) == int(main())
+
+
 def layout_matches() -> bool:
     """Whether C may read the fields of Python's and NumPy's objects: live objects have them where
     `entry.c` declares them (`_NDARRAY` and the other formats repeat that), for instance an array of
     shape (3, 4) has the numbers 3 and 4 there.
 
-    False also for another Python than CPython, without a GIL, and where `ctypes` is missing. Then
-    calls take the portable path, which asks Python for each field. So a version of Python or
-    NumPy with another layout makes calls slower, and never wrong. `trampoline` asks once a process.
+    False also for another Python than CPython, without a GIL, in a subinterpreter, and where
+    `ctypes` is missing. Then calls take the portable path, which asks Python for each field. So a
+    version of Python or NumPy with another layout makes calls slower, and never wrong. `trampoline`
+    asks once a process.
     """
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
-    if sys.implementation.name != "cpython" or not has_gil:
+    if sys.implementation.name != "cpython" or not has_gil or not is_main_interpreter():
         return False  # entry.c counts on the GIL while it reads objects
     try:
         import ctypes  # noqa: F401

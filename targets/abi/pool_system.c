@@ -213,7 +213,9 @@ static int running_threads(void)
     text[size > 0 ? size : 0] = 0;
     if (!(place = strchr(text, '/'))) return -1;
     while (place > text && place[-1] != ' ') place--;
-    return atoi(place);                                 /* as in "0.20 0.18 0.12 3/80 11206": 3 */
+    int count = 0;                                      /* as in "0.20 0.18 0.12 3/80 11206": 3 */
+    while ('0' <= *place && *place <= '9') count = 10 * count + *place++ - '0';
+    return count;       /* not by `atoi`: the headers of glibc from 2.38 on make that one of a function that older ones lack */
 #else
     return -1;
 #endif

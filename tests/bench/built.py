@@ -4,18 +4,22 @@
 
 Builds a wheel of the functions of `maps`, `nests` and `carried`, and one of `examples/library`.
 Each PYTHON (this one if none; with NumPy) imports them beside NumPy alone, with an empty PATH;
-``qemu:PYTHON`` is run by an emulator of a CPU with SSE2 alone, whose NumPy must be 2.3 or older.
-Columns: milliseconds of an import after that of NumPy, and of the first call (the least of all
-processes), and what serves it. Then calls of both are timed beside those of `@fuse` in this
-process: nanoseconds, and built / `@fuse`, of arrays of 16 and 4096 elements.
+``qemu:PYTHON`` is run by an emulator of a CPU with SSE2 alone, once, as it takes ten times as long;
+its NumPy must be 2.3 or older. Columns: milliseconds of an import after that of NumPy, and of the
+first call (the least of all processes), what serves it, and what does after the source was edited,
+with the number of warnings. Then calls of both are timed beside those of `@fuse` in this process:
+nanoseconds, and built / `@fuse`, of arrays of 16 and 4096 elements (matrices of 16 × 16 and
+64 × 64); last, the median and the greatest of these ratios.
 """
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import inspect
-import json
 import os
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -40,9 +44,9 @@ from . import carried, maps, nests  # noqa: E402
 from .harness import Case, measure, pin  # noqa: E402
 
 CASES = [case for family in (maps, nests, carried) for case in family.CASES]
-EMULATOR = ("qemu-x86_64-static", "-cpu", "qemu64")
+EMULATOR = shutil.which("qemu-x86_64-static") or "qemu-x86_64-static"
 USE = """
-import sys, time
+import sys, time, warnings
 sys.path.insert(0, {site!r})
 for name in ("transpile", "cffi"):
     sys.modules[name] = None
@@ -50,10 +54,13 @@ import numpy as np
 start = time.perf_counter()
 from {module} import {function} as function
 imported = time.perf_counter()
-result = function(*{arguments})
+with warnings.catch_warnings(record=True) as caught:
+    result = function(*{arguments})
 called = time.perf_counter()
+expected = function.__wrapped__(*{arguments})
+assert np.allclose(result, expected, rtol=1e-14), (result, expected)
 print([imported - start, called - imported, sys.version.split()[0], np.__version__,
-       function.report().partition("\\n")[0]])
+       function.report().partition("\\n")[0], len(caught)])
 """
 MODULES = {
     "kernels_fused": ("dot", "(np.ones(9), np.ones(9))"),
@@ -71,10 +78,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         folder = Path(name)
         for wheel in (_wheel_of_kernels(folder), built_wheel(ROOT / "examples/library", folder)):
             print(f"{wheel.name}: {wheel.stat().st_size / 1000:.0f} kB", flush=True)
-            zipfile.ZipFile(wheel).extractall(folder / "site")
+            for site in ("site", "edited"):
+                zipfile.ZipFile(wheel).extractall(folder / site)
+        for path in folder.glob("edited/*/*.py"):
+            path.write_text(path.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
         for python in options.pythons:
             for module in MODULES:
-                print(_line(python, folder / "site", module, options.rounds), flush=True)
+                print(_line(python, folder, module, options.rounds), flush=True)
         for line in _calls(folder / "site", options.rounds):
             print(line, flush=True)
 
@@ -98,23 +108,33 @@ def _arguments(case: Case, n: int) -> tuple[Any, ...]:
     return case.make(n, case.dtypes[-1], np.random.default_rng(1))
 
 
-def _line(python: str, site: Path, module: str, rounds: int) -> str:
-    """The least times of `rounds` processes."""
+def _line(python: str, folder: Path, module: str, rounds: int) -> str:
+    """The least times of `rounds` processes, and what serves calls of the edited module."""
     emulated, program = python.startswith("qemu:"), python.removeprefix("qemu:")
+    words = [*((EMULATOR, "-cpu", "qemu64") if emulated else ()), program, "-I", "-c"]
     function, arguments = MODULES[module]
-    text = USE.format(site=str(site), module=module, function=function, arguments=arguments)
-    words = [*(EMULATOR if emulated else ()), program, "-I", "-c", text]
     rows = []
-    for _ in range(1 if emulated else rounds):
-        done = subprocess.run(words, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    for site in ["edited", *["site"] * (1 if emulated else rounds)]:
+        text = USE.format(
+            site=str(folder / site), module=module, function=function, arguments=arguments
+        )
+        done = subprocess.run(
+            [*words, text], env={"PATH": ""}, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             return f"{python} {module}: {done.stderr.strip() or done.returncode}"
-        rows.append(json.loads(done.stdout.replace("'", '"')))
+        rows.append(ast.literal_eval(done.stdout))
+    edited, *rows = rows
     imported, called = (min(row[k] for row in rows) * 1000 for k in (0, 1))
-    version, numpy, what = rows[0][2:]
+    version, numpy, what, count = rows[0][2:]
+    assert count == 0, what
     cpu = " qemu64" if emulated else ""
     times = f"import {imported:6.2f} ms   first call {called:6.2f} ms"
-    return f"{version:8} NumPy {numpy:8}{cpu} {module:17} {times}   {what}"
+    then = "Python" if ": Python (" in edited[4] else edited[4]
+    return (
+        f"{version:8} NumPy {numpy:8}{cpu:8} {module:17} {times}   {what}; "
+        f"edited: {then}, {edited[5]} warning{'s' * (edited[5] != 1)}"
+    )
 
 
 def _calls(site: Path, rounds: int) -> Iterator[str]:
@@ -122,17 +142,19 @@ def _calls(site: Path, rounds: int) -> Iterator[str]:
     pin()
     sys.path.insert(0, str(site))
     module = importlib.import_module("kernels_fused")
+    ratios = []
     for case in CASES:
         built = getattr(module, case.loop.__name__)
         compiled = fuse(on_reject="raise")(case.loop)
-        for n in (16, 4096):
-            one, other = _arguments(case, n), _arguments(case, n)
-            compiled(*other)
-            assert compiled.stats.compiled, compiled.report(*other)
-            runs = {"built": partial(built, *one), "fuse": partial(compiled, *other)}
+        for n in (16, 64 if case in nests.CASES else 4096):
+            given = _arguments(case, n)  # of both: where arrays lie in memory makes a difference
+            compiled(*given)
+            assert compiled.stats.compiled, compiled.report(*given)
+            runs = {"built": partial(built, *given), "fuse": partial(compiled, *given)}
             times = measure(runs, rounds)
-            ratio = times["built"] / times["fuse"]
-            yield f"{case.name:21}{n:6}{times['built'] * 1e9:15,.0f} ns   {ratio:.2f}"
+            ratios.append(times["built"] / times["fuse"])
+            yield f"{case.name:21}{n:6}{times['built'] * 1e9:15,.0f} ns   {ratios[-1]:.2f}"
+    yield f"built / fuse: median {statistics.median(ratios):.2f}, greatest {max(ratios):.2f}"
 
 
 if __name__ == "__main__":

@@ -263,8 +263,12 @@ def _why_no_library() -> str | None:
     if sys.implementation.name != "cpython" or not has_gil:
         return "its kernels need CPython with the global interpreter lock"
     try:
+        from targets.abi.object_layout import is_main_interpreter
+
         from . import kernel_library
 
+        if not is_main_interpreter():
+            return "its kernels are called in the main interpreter of a process alone"
         modules = {name: file for name, file in _built()["modules"].items() if _is_unedited(file)}
         return kernel_library.why_unusable(modules, _built()["result_module"])
     except ImportError as error:

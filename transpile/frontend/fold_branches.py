@@ -23,9 +23,9 @@ from .ast_walk import NodeTransformer, child_blocks, child_nodes, copy_tree, wal
 from .core_nodes import copy_location, fix_missing_locations
 
 __all__ = [
-    "fold_branches", "constant_of", "display_of_range", "literal_source", "rank_key", "LessThan",
-    "renamed_fact", "less_than", "drop_excluded_branches", "unrolled_loop", "with_displays",
-    "yields_surely",
+    "fold_branches", "constant_bindings", "constant_of", "display_of_range", "literal_source",
+    "rank_key", "LessThan", "renamed_fact", "less_than", "drop_excluded_branches", "unrolled_loop",
+    "with_displays", "yields_surely",
 ]
 
 Constants = dict[str, object]
@@ -295,6 +295,13 @@ def _constant_items(iterable: ast.expr) -> Sequence[ast.expr]:
     if isinstance(iterable, (ast.Tuple, ast.List)) and all(map(_is_number, iterable.elts)):
         return iterable.elts
     return ()
+
+
+def constant_bindings(target: ast.expr, iterable: ast.expr) -> list[Constants]:
+    """For each item of a display of constants (`_constant_items`), what is known of the names in
+    `target` in that turn of a loop; empty for other iterables.
+    """
+    return [_bindings(target, item) for item in _constant_items(iterable)]
 
 
 def _is_number(e: ast.expr) -> bool:

@@ -98,7 +98,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         self.options = options
         self._specializations: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
-        self._faults = Faults(function, self._lock)
+        self._faults = Faults(function, self._lock, options.on_reject)
         self._begin_dispatching = self._faults.guarded(self._send_all_calls_here, False)
         self._background = BackgroundCompiler()
         self._unverified = 1.0  # calls due to be verified: each adds ``verify``, a verified one -1

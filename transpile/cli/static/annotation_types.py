@@ -96,7 +96,7 @@ def annotated_type(hint: Any, uses: Uses, spelled: Spelled) -> ArgType | None:
     hint = _without_aliases(hint)
     if isinstance(hint, type) and (known := _type_of_class(hint, uses)) is not None:
         return known
-    if hint == npt.ArrayLike:
+    if hint == _without_aliases(npt.ArrayLike):
         return _assumed_array(None, uses)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
@@ -127,11 +127,12 @@ def leaves_dtype_open(hint: Any, spelled: Spelled) -> bool:
         is_spelled = any(spelled(extra) is not None for extra in hint.__metadata__)
         return not is_spelled and leaves_dtype_open(hint.__origin__, spelled)
     if origin is typing.Union or origin is types.UnionType:
-        return hint == npt.ArrayLike or any(leaves_dtype_open(a, spelled) for a in args)
+        is_array_like = hint == _without_aliases(npt.ArrayLike)
+        return is_array_like or any(leaves_dtype_open(a, spelled) for a in args)
     if origin is np.ndarray:
         item = (*typing.get_args((*args, None)[1]), None)[0]
         return item is None or item in _ABSTRACT_DTYPES
-    return hint is np.ndarray or hint == npt.ArrayLike
+    return hint is np.ndarray
 
 
 def _type_of_class(hint: type, uses: Uses) -> ArgType | None:
@@ -235,7 +236,7 @@ def sample_of(ty: ArgType | None) -> Any:
 
 def _without_aliases(hint: Any) -> Any:
     """What a ``NewType``, a constrained type variable, or the alias of a ``type`` statement stands
-    for; from NumPy 2.5 on ``NDArray`` is one.
+    for; from NumPy 2.5 on ``NDArray`` and ``ArrayLike`` are such aliases.
     """
     alias_type = getattr(typing, "TypeAliasType", ())
     if isinstance(hint, alias_type):

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Mapping
 
 from ...analysis.type_inference.binding_facts import item_fact
 from ...types.value_types import ScalarType
+from ..ast_names import rename_names
+from ..fold_branches import constant_bindings
 from ..macros.macro_context import Context
 
 __all__ = ["SUMS_ARE_COMPENSATED", "compensated_step", "may_be_compensated", "step_by_type"]
@@ -28,7 +31,15 @@ def _item_types(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> frozense
             target=ast.Name(id=target), iter=ast.Tuple(elts=parts) | ast.List(elts=parts)
         )] if name == target:
             facts = [cx.fact(part) for part in parts]
+        case _, [ast.comprehension(target=target, iter=iterable)] if (
+            turns := constant_bindings(target, iterable)
+        ):  # such as the axis of a call
+            facts = [cx.fact(rename_names(items.elt, _as_nodes(known))) for known in turns]
     return frozenset(t for fact in facts for t in fact.types or (None,))
+
+
+def _as_nodes(known: Mapping[str, object]) -> dict[str, str | ast.expr]:
+    return {name: ast.Constant(value) for name, value in known.items()}  # type: ignore[arg-type]
 
 
 def _is_numpys(start: ast.expr, cx: Context) -> bool:

@@ -16,10 +16,20 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from loopir.process.signal_exceptions import is_from_signal_handler, signal_exception
+from targets.abi.object_layout import is_main_interpreter
 from targets.build.build_errors import BuildError
 
-from ...errors import FuseError, FuseWarning, calling_frames, fallback_is_error, is_checked, warn
+from ...errors import (
+    FuseError,
+    FuseWarning,
+    calling_frames,
+    fallback_is_error,
+    is_checked,
+    source_location,
+    warn,
+)
 from ...knobs import SettingError
+from ...options import OnReject
 from .background_compilation import CompilationPending
 from .fork_lock import ForkSafeLock, is_without_compiler
 from .large_stack import has_small_stack, on_large_stack
@@ -27,6 +37,9 @@ from .large_stack import has_small_stack, on_large_stack
 __all__ = ["Faults", "is_fault", "is_from_signal_handler", "retry_bugs"]
 
 _Choice = TypeVar("_Choice")
+
+_warned: list[str] = []
+"""The warning of a subinterpreter that was issued in it, if any."""
 
 _log = logging.getLogger(__name__)
 
@@ -118,9 +131,12 @@ def _may_be_bug(error: Exception) -> bool:
 class Faults:
     """The faults in compilations of one function; while they last, Python serves its calls."""
 
-    def __init__(self, function: FunctionType, lock: ForkSafeLock) -> None:
+    def __init__(
+        self, function: FunctionType, lock: ForkSafeLock, on_reject: OnReject = "warn"
+    ) -> None:
         self._function = function
         self._lock = lock
+        self._on_reject = on_reject
         self._in_a_row = 0
         self._has_warned = False
 
@@ -159,7 +175,7 @@ class Faults:
         returned gives, in this order:
 
         - `otherwise` (what lets the original serve the call), if this process must not compile,
-          since it was forked in the middle of an import;
+          since it was forked in the middle of an import, or in a subinterpreter;
         - what `choose` gives: called in a thread with a large stack if the caller's stack is small;
           called again in such a thread if it raises RecursionError, unless this thread is
           compiling the function;
@@ -173,7 +189,7 @@ class Faults:
         def guarded_choice(*args: Any) -> Any:
             """``choose(*args)``, or `otherwise`: see `guarded`."""
             try:
-                if is_without_compiler():
+                if is_without_compiler() or self._is_in_subinterpreter():
                     return otherwise
                 if has_small_stack():
                     return on_large_stack(choose, *args)
@@ -194,6 +210,24 @@ class Faults:
             return self._python_instead(fault, otherwise)
 
         return guarded_choice
+
+    def _is_in_subinterpreter(self) -> bool:
+        """Whether kernels cannot be called, since this is no main interpreter. The first function
+        of the interpreter to which this happens warns. Raises FuseError if the function must not
+        run as Python.
+        """
+        if is_main_interpreter():
+            return False
+        message = (
+            f"BUILD_FAILED at {source_location(self._function)}: `{self._function.__qualname__}` "
+            "runs as Python: kernels are called in the main interpreter of a process alone"
+        )
+        if self._on_reject == "raise" or _is_python_forbidden():
+            raise FuseError(message, "BUILD_FAILED")
+        if self._on_reject == "warn" and not _warned:
+            _warned.append(message)
+            warn(message)
+        return True
 
     def _python_instead(self, fault: BaseException, otherwise: _Choice) -> _Choice:
         """`otherwise`, after a warning if `fault` is a bug. Raises FuseError if running as Python

@@ -48,7 +48,7 @@ def move(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
     assert native is not None
     library = open_library(native.path, permanent=True)
     tables = {"tp_bind": python_addresses(), "tp_bind_items": list_addresses()}
-    known = (3, 10) <= sys.version_info < (3, 14)
+    known = (3, 10) <= sys.version_info < (3, 16)
     assert all((table[-1] > 0) == known for table in tables.values())
     if request.param == "numpy":
         monkeypatch.setattr("targets.abi.sequence_conversion.opened_trampoline", lambda: None)

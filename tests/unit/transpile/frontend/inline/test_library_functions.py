@@ -56,7 +56,10 @@ def test_bisections(name: str, seed: int) -> None:
         x = rng.choice(numbers(rng, 5))
         result = outcome(got, items, x, **options)
         if "IndexError" not in result:  # beyond the list: Python runs
-            assert result == outcome(wanted, items, x, **options)
+            expected = outcome(wanted, items, x, **options)
+            if "ValueError" in expected:  # whose message is another one in Python 3.15
+                result, expected = result.partition(":")[0], expected.partition(":")[0]
+            assert result == expected
 
 
 @pytest.mark.parametrize("name", HEAPS)

@@ -5,6 +5,7 @@ import functools
 import math
 import operator
 import random
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -178,7 +179,10 @@ def scaled(x):
 """
 
 
-@pytest.mark.parametrize("name", OF_UNKNOWN_ITEMS)
+@pytest.mark.parametrize("name", [
+    name for name in OF_UNKNOWN_ITEMS
+    if name != "complex" or sys.version_info < (3, 14)  # newer rules are not compiled
+])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_sums_of_items_whose_types_lowering_finds(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
