@@ -127,10 +127,14 @@ class Scope:
     def failed(self, check: ir.Check) -> str:
         """The C statement that is run where `check` fails: it sets bits of the status. Where Python
         replays the call, the kernel need not go on, though it may: it returns, so that the C
-        compiler knows of the code that follows that the check holds.
+        compiler knows of the code that follows that the check holds. In a scalar loop the bits are
+        set in a branch, as that is hardly ever taken.
         """
         status = check_status(check.code, check.cause)
-        return f"return status | {status};" if check.code == "replay" else f"status |= {status};"
+        if check.code == "replay":
+            return f"return status | {status};"
+        is_scalar = self.in_loop and self.vector is None
+        return f"TP_RAISED({status});" if is_scalar else f"status |= {status};"
 
     def fresh(self, name: str) -> str:
         """An unused C name similar to `name`."""

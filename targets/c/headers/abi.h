@@ -37,6 +37,9 @@ typedef union {
 #define TP_COMPUTED(value) __asm__ volatile("" : : "g"(value))
 #define TP_COMPUTED_V(value) __asm__ volatile("" : : TP_FLOATS(value))
 
+/* Sets bits of the status, in a branch: not by instructions that each iteration runs. */
+#define TP_RAISED(bits) { status |= (bits); __asm__ volatile(""); }
+
 /* Keeps the stores to an array that is not read. */
 #define TP_STORED(array) __asm__ volatile("" : : "r"(array) : "memory")
 
