@@ -25,6 +25,10 @@ All spellings of an idiom do the same work. No spelling is what does other work 
   may keep some, `np.minimum.accumulate`, which keeps a NaN, the edges of `np.histogram`, the
   overflow of ``a - a // 7 * 7``, of which NumPy warns.
 
+One ratio is inherent: rows of a list of lists that are copied whole (``out.extend(row)``, ``+=``)
+move references, which Python does, while a loop over their items makes floats of objects, and
+objects of floats.
+
 A time is the best of turns that are short, so that few are interrupted; the spellings that are
 still above 1.3 take turns with the fastest ten times as long. Between turns memory is allocated, so
 that results do not always lie where their address is a bad one, and pages that are freed are kept.
