@@ -48,6 +48,15 @@ _NOT_RUN = 1 << 62
 Fallback = Callable[["Variant", str, Arguments], Callable[..., Any]]
 
 
+_BY_ITEM = (
+    all, any, dict, enumerate, filter, frozenset, list, map, max, min, reduce, set, sorted, sum,
+    tuple, zip,
+)
+"""Builtins that make an object of each item of an array, which takes a hundred times as long as a
+loop over its elements.
+"""
+
+
 @record(slots=True, eq=False)
 class Variant:
     """A kernel that can be called in place of a function."""
@@ -115,9 +124,13 @@ class Variant:
         return self.selection
 
     def _runs_loops(self) -> bool:
-        """Whether the original runs loops in Python, itself or in a function that is inlined."""
+        """Whether the original runs loops in Python, itself, in a function that is inlined, or by a
+        builtin that takes item by item.
+        """
         guards = *self.interface.identity_guards, *self.interface.constant_arguments
         values = [self.function.__code__, *(guard.value for guard in guards)]
+        if any(v is f for v in values for f in _BY_ITEM):
+            return True
         codes = [v.__code__ if isinstance(v, FunctionType) else v for v in values]
         return any(runs_loops(code) for code in codes if isinstance(code, CodeType))
 

@@ -435,6 +435,7 @@ def test_an_original_without_loops() -> None:
     assert has_loops(total_of_doubles, x)
     assert has_loops(in_a_comprehension, x)
     assert has_loops(in_a_while, 5)
+    assert has_loops(by_a_builtin, x)
     assert not has_loops(exponentials, x)
     assert not has_loops(exponentials_of_doubles, x)
     assert not has_loops(in_a_branch, x, 2)
@@ -456,6 +457,10 @@ def in_a_while(n: int) -> int:
     while n > 10:
         n -= 3
     return n
+
+
+def by_a_builtin(x: Any) -> Any:
+    return sum(x) / len(x)
 
 
 def exponentials_of_doubles(x: Any) -> Any:
