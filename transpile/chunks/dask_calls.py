@@ -73,6 +73,8 @@ def _stand_in(x: Any) -> Any:
     kind = type(x._meta)
     if kind is not np.ndarray:
         raise not_in_chunks(f"the chunks are of type {kind.__module__}.{kind.__name__}")
+    if not x.ndim:  # NumPy computes with it as with a number
+        return np.ones((), x.dtype)[()]
     return np.empty([1 if n == 1 else 2 for n in x.shape], x.dtype)
 
 
@@ -179,7 +181,10 @@ def dask_call(
     if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
         raise not_in_chunks("the function takes any number of arguments")
     parameters = parameter_names(code)
-    given = dict(zip(parameters, values, strict=True))
+    given: dict[str, Any] = {
+        name: LazyNumber(v, is_weak=False) if is_dask_array(v) and not v.ndim else v
+        for name, v in zip(parameters, values, strict=True)
+    }
     numbers = {name: v for name, v in given.items() if isinstance(v, LazyNumber)}
     lazy = {name: v for name, v in given.items() if is_dask_array(v)}
     for name, x in lazy.items():
