@@ -268,3 +268,25 @@ def test_what_a_signal_handler_raises_before_the_kernel_reaches_the_caller(
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert f(x) == 3.0
+
+
+def test_copies_from_any_place_in_a_page() -> None:
+    """C copies in pieces where the copy lies a little further in its page than the array."""
+
+    @fuse(on_reject="raise")
+    def count(x: Any) -> None:
+        for i in range(len(x)):
+            x[int(x[i])] += 0.25
+
+    memory = np.zeros(2 * 512 + 50)
+    for place in range(512):  # 8 bytes each
+        x = memory[place : place + 43]
+        x[:] = given = np.arange(43.0) + place / 2048  # not what the copy before has
+        count(x)
+        assert np.array_equal(x, given + 0.25)
+        x[42] = 99.0
+        with pytest.raises(IndexError):
+            count(x)
+        assert np.array_equal(x, [*given[:42] + 0.5, 99.0])
+    assert count.stats.compiled > 500
+    assert sum(count.stats.replays.values()) > 100, count.stats
