@@ -7,7 +7,7 @@ change the bits.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from loopir import nodes as ir
 from loopir.dtypes import DTYPES
@@ -182,8 +182,8 @@ def paired_extrema(n: ir.VecLoop | ir.PredLoop, target: Target) -> list[ir.VecAc
 
     `tp_max` keeps an accumulator that is a NaN, and drops one that comes later; so after the loop
     the first register gets a NaN if one was found (`register_with_nan`). Each of equal zeros may be
-    the result, as for any lanes (`passes.vector.exact_extrema`). None if the registers of a group
-    have no code of their own.
+    the result, as for any lanes (`passes.vector.exact_extrema`). Accumulators of whether there is a
+    NaN (``nan | (x != x)``), too. None if the registers of a group have no code of their own.
     """
     if not isinstance(n, ir.VecLoop) or can_jam_inner_loops(n):
         return []
@@ -193,13 +193,29 @@ def paired_extrema(n: ir.VecLoop | ir.PredLoop, target: Target) -> list[ir.VecAc
         and a.step.op in ("minimum", "maximum")
         and [e == ir.Var(a.name, e.dtype, e.lanes) for e in a.step.args].count(True) == 1
     ]
+    extrema += [a for a in vector_accumulators(n) if _tested_for_nan(a, target) is not None]
     is_paired = extrema and registers_at_once(n, target) % 2 == 0
     return extrema if is_paired and accumulators_in_registers(n, target) else []
+
+
+def _tested_for_nan(a: ir.VecAccum, target: Target) -> ir.Expr | None:
+    """The vector that `a` tests for NaN, if it tells whether one of many is NaN."""
+    match a.step:
+        case ir.Call("or", (ir.Call("ne", (x, y)), ir.Var(name))) if x == y and name == a.name:
+            if not isinstance(x.lanes, int) or x.lanes == 1 or DTYPES[x.dtype].kind != "f":
+                return None
+            mask = mask_type(target, x.lanes)
+            return x if mask == comparison_type(Vec(x.dtype, x.lanes), target) else None
+    return None
 
 
 def declare_nan_test(a: ir.VecAccum, s: Scope) -> str:
     """Declares what a test of two registers at a time for NaN needs, and binds it in `s`."""
     assert isinstance(a.step.lanes, int)
+    if (x := _tested_for_nan(a, s.target)) is not None:
+        before = s.fresh(f"{s.names[a.name]}_before")
+        s.nan_tests[a.name] = "", before
+        return f"{Vec(x.dtype, a.step.lanes).name} {before} = {{0}};"
     kind = s.registers[a.name].kind
     mask = comparison_type(Vec(a.step.dtype, a.step.lanes), s.target)
     found, before = s.fresh(f"{s.names[a.name]}_nan"), s.fresh(f"{s.names[a.name]}_before")
@@ -207,13 +223,18 @@ def declare_nan_test(a: ir.VecAccum, s: Scope) -> str:
     return f"{mask} {found} = {{0}}; {kind} {before} = {s.registers[a.name][0]};"
 
 
-def step_with_nan_test(a: ir.VecAccum, operands: Sequence[str], s: Scope) -> str:
-    """The next value of an extremum of `paired_extrema`, for the register of `s`."""
+def step_with_nan_test(a: ir.VecAccum, expr: Callable[[ir.Expr, Scope], str], s: Scope) -> str:
+    """The next value of an accumulator of `paired_extrema`, for the register of `s`."""
     assert isinstance(a.step, ir.Call)
     assert isinstance(s.register, int)
+    if (v := _tested_for_nan(a, s.target)) is not None:
+        before, text = s.nan_tests[a.name][1], expr(v, s)
+        kind = Vec(v.dtype, int(v.lanes)).name
+        if s.register % 2 == 0:
+            return f"tp_nanfirst_{kind}({s.names[a.name]}, {text}, &{before})"
+        return f"{s.names[a.name]} | tp_unordered_{kind}({before}, {text})"
     (found, before), kind = s.nan_tests[a.name], s.registers[a.name].kind
-    [x] = [text for text, e in zip(operands, a.step.args, strict=True)
-           if e != ir.Var(a.name, e.dtype, e.lanes)]
+    [x] = [expr(e, s) for e in a.step.args if e != ir.Var(a.name, e.dtype, e.lanes)]
     op, previous = a.step.op, s.names[a.name]
     if s.register % 2 == 0:
         return f"tp_{op}first_{kind}({previous}, {x}, &{before})"
@@ -222,7 +243,9 @@ def step_with_nan_test(a: ir.VecAccum, operands: Sequence[str], s: Scope) -> str
 
 def register_with_nan(a: ir.VecAccum, s: Scope) -> str:
     """The statement that makes lanes of the first register of an extremum NaN, where one of those
-    in which a NaN was found.
+    in which a NaN was found; empty if that is all that `a` tells.
     """
     (found, _), r = s.nan_tests[a.name], s.registers[a.name]
+    if not found:
+        return ""
     return f'{r[0]} = tp_select_{r.kind}({found}, tp_splat_{r.kind}(__builtin_nan("")), {r[0]});'

@@ -139,7 +139,7 @@ def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
 def _new_value(a: ir.VecAccum, s: Scope) -> str:
     """The new value of an accumulator in C; inactive lanes keep the previous one."""
     if isinstance(a.step, ir.Call) and a.name in s.nan_tests:
-        return step_with_nan_test(a, [expr(x, s) for x in a.step.args], s)
+        return step_with_nan_test(a, expr, s)
     step, previous = expr(a.step, s), s.names[a.name]
     if s.vector is None or s.vector.active_mask is None or step == previous:
         return step
@@ -378,7 +378,7 @@ class _VectorLoop:
             yield from chunk_start(self.i, self.end, stop, self.group, poll, whole=True)
             yield from self._groups_until(stop, inner, whole=True)
             yield from chunk_end(has_group, poll)
-        yield from (register_with_nan(a, s) for a in extrema)
+        yield from filter(None, (register_with_nan(a, s) for a in extrema))
 
     def _groups_until(self, end: str, s: Scope, *, whole: bool = False) -> Iterator[str]:
         """The loop over whole groups before `end`, with the registers of a group side by side,

@@ -370,6 +370,8 @@ static inline M tp_unordered_V(V a, V b) { return tp_ne_V(a, a) | tp_ne_V(b, b);
 static inline V tp_minimumfirst_V(V a, V b, V *before) { *before = b; return tp_min_V(a, b); }
 /* f: of the second one; *found: the lanes in which there is a NaN */
 static inline V tp_minimumsecond_V(V a, V b, V before, M *found) { *found |= tp_unordered_V(before, b); return tp_min_V(a, b); }
+/* f: of a test of many for NaN, in two vectors at once */
+static inline M tp_nanfirst_V(M found, V x, V *before) { *before = x; return found; }
 /* f */
 static inline V tp_maximumfirst_V(V a, V b, V *before) { *before = b; return tp_max_V(a, b); }
 /* f */

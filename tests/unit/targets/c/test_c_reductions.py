@@ -22,7 +22,8 @@ LENGTHS = (0, 1, 3, 16, 31, 32, 33, 63, 64, 65, 97, 300)
 def extrema(dtype: str) -> ir.Kernel:
     """The least and the greatest element, and another maximum alone in its loop."""
     return parse(f"""
-def extrema(x: {dtype}[::1], start: {dtype}, least: mut({dtype}[()]), most: mut({dtype}[()])):
+def extrema(x: {dtype}[::1], start: {dtype}, least: mut({dtype}[()]), most: mut({dtype}[()]),
+            has: mut(bool[()])):
     for i in vec(0, x.shape[0], width=W, group=32, a=start, b=start):
         v = x[i:W]
         a = step(minimum(a, v))
@@ -31,6 +32,12 @@ def extrema(x: {dtype}[::1], start: {dtype}, least: mut({dtype}[()]), most: mut(
     for j in vec(0, x.shape[0], width=W, group=32, c=start):
         c = step(maximum(c, x[j:W]))
     most[()] = maximum(hreduce("maximum", b), hreduce("maximum", c))
+    for k in vec(0, x.shape[0], width=W, group=32, d=False, e=start):
+        w = x[k:W]
+        d = step((w != w) | d)
+        e = step(max(e, w))
+    has[()] = hreduce("or", d)
+    most[()] = maximum(most[()], hreduce("max", e))
 """)
 
 
@@ -55,12 +62,12 @@ def test_extrema_with_nan(target: str, dtype: str) -> None:
             for start in (0.5, np.nan) if target != "neon" else (0.5,):
                 want, got = (
                     {"x": x, "start": kind(start), "least": np.array(0, kind),
-                     "most": np.array(0, kind)}
+                     "most": np.array(0, kind), "has": np.array(False)}
                     for _ in range(2)
                 )
                 run_kernel(kernel, want)
                 assert run_native(kernel, target, got) == 0
-                for name in ("least", "most"):
+                for name in ("least", "most", "has"):
                     np.testing.assert_array_equal(got[name], want[name], str((n, x, start)))
 
 
@@ -71,6 +78,7 @@ def test_two_registers_share_a_test(target: str, dtype: str) -> None:
     body = body[body.index("tp_body(") :]
     firsts, seconds = body.count("tp_maximumfirst_"), body.count("tp_maximumsecond_")
     assert firsts == seconds > 1
+    assert body.count("tp_nanfirst_") == body.count("| tp_unordered_") > 0
     assert body.count("tp_minimumfirst_") == body.count("tp_minimumsecond_") > 0
 
 
