@@ -19,15 +19,12 @@ MOST_CHARACTERS = 350_000
 """Of C; at the least effort GCC takes about 2 s for a million."""
 
 
-WHOLE = [p for p in LARGE_PROGRAMS if p.name != "vertical advection"]
-"""Those that are not compiled in regions, each with a budget of its own."""
-
-
 @pytest.mark.share(3)
-@pytest.mark.parametrize("program", WHOLE, ids=lambda p: p.name)
+@pytest.mark.parametrize("program", LARGE_PROGRAMS, ids=lambda p: p.name)
 def test_the_work_is_bounded(
     program: LargeProgram, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Each is compiled as a whole: regions would have budgets of their own."""
     budgets: list[LoweringBudget] = []
     fusers: list[fuse_loops._LoopFuser] = []
     start, prepare = LoweringBudget.of, fuse_loops._LoopFuser.__post_init__

@@ -8,7 +8,7 @@ only exit is one ``if …: break`` a loop, the summaries alone answer: live befo
 ``return``, exceptions. Definite assignment, the forward question, is in `definite_assignment`.
 
 Outlining asks `live_before`; macros, the inference of tables and the types of loops ask
-`upward_exposed`; `lower_statements` asks `names_read_after`.
+`upward_exposed`; `lower_statements` asks `live_in_core`.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .definite_assignment import NameSet, surely_bound
 __all__ = [
     "LiveOut", "names_assigned", "is_only_counted", "upward_exposed", "live_before",
     "live_out_of_loop_body", "live_out_of_try", "live_out_of_with_body",
-    "always_raises", "names_read", "names_read_after", "walk_names_read",
+    "always_raises", "live_in_core", "names_read", "walk_names_read",
 ]
 
 _NO_NAMES: NameSet = frozenset()
@@ -210,13 +210,15 @@ def names_read(nodes: Iterable[ast.AST]) -> NameSet:
     return _union(_names_of(n).reads for n in nodes)
 
 
-def names_read_after(block: Sequence[ast.AST]) -> list[NameSet]:
-    """For each statement of `block`, and last for its end, the names that it or a later statement
-    of `block` reads.
+def live_in_core(block: Sequence[ast.AST], live: NameSet) -> list[NameSet]:
+    """The live names before each statement of `block`, which no statement leaves, and last those
+    after it, `live`. So it is for blocks of core Python without the ``if …: break`` of a loop; as
+    `live_before`, which takes longer.
     """
-    out = [frozenset[str]()]
+    out = [live]
     for s in reversed(block):
-        out.append(out[-1] | _names_of(s).reads)
+        names = _names_of(s)
+        out.append(names.exposed | (out[-1] - names.certain))
     return out[::-1]
 
 

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Var
 
-from ..analysis.liveness import always_raises, names_read_after
+from ..analysis.liveness import always_raises, live_in_core
 from ..codes.lowering_codes import HELP_FOR_CALLEES, HELP_FOR_LISTS
 from ..containers.method_table import METHODS
 from ..diagnostics import Refused, counted
@@ -106,7 +106,7 @@ def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[s
     2. a stream compaction, four statements, see `stream_compaction.py`;
     3. an append to an array that a stream compaction fills, two statements.
     """
-    k, read_after = 0, names_read_after(block)
+    k, live_before = 0, live_in_core(block, live)
     while k < len(block):
         ctx.b.current_span = span_of(block[k])
         compaction = match_compaction(block[k:])
@@ -114,16 +114,16 @@ def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[s
         ambiguous = ambiguous_read(ctx, block[k])
         if ambiguous is not None:
             end = end_of_ambiguous(ctx, block, k)
-            _lower_for_each_array(ctx, ambiguous, block[k:end], live | read_after[end])
+            _lower_for_each_array(ctx, ambiguous, block[k:end], live_before[end])
             k = end
         elif compaction is not None and can_compact(ctx, compaction):
-            lower_compaction(ctx, compaction, live | read_after[k + 3])
+            lower_compaction(ctx, compaction, live_before[k + 3])
             k += 4
         elif appended is not None:
             lower_compaction_append(ctx, block[k], appended)
             k += 2
         else:
-            _lower_statement(ctx, block[k], live | read_after[k + 1])
+            _lower_statement(ctx, block[k], live_before[k + 1])
             _note_types(ctx, block[k])
             k += 1
 

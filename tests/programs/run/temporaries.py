@@ -41,3 +41,56 @@ def until_it_is_large(x, n):
         x[:] = t[::-1] if rounds % 2 else t * 2
         rounds += 1
     return rounds
+
+
+@on_arrays(f64=wide(), f32=wide(F32))
+def made_in_a_branch_and_made_again(X):
+    """What the branch has made is not read again: in each loop a name has an array of its own."""
+    out = np.zeros_like(X)
+    for k in range(len(X)):
+        if k == 0:
+            up = X[k] * 0.5
+            out[k] = up
+            scale = 4.0 - up
+            flux = -up * X[k]
+            out[k] = out[k] / scale + flux
+    for k in range(1, len(X)):
+        down = X[k - 1] * 0.25
+        up = X[k] * 0.5
+        scale = 4.0 - down - up
+        flux = -down * X[k] - up * X[k - 1]
+        out[k] = (flux - out[k - 1] * down) / scale
+    return out
+
+
+@on_arrays(f64=wide())
+def made_in_one_branch_and_read_behind_the_loop(X):
+    t = X[0] * 2.0
+    for k in range(len(X)):
+        if X[k].sum() > 0.5:
+            u = X[k] * 3.0
+            X[k] = u + t
+        u = X[k] - 1.0
+        X[k] = u * 0.5
+    return u + t
+
+
+@on_arrays(f64=lambda n, rng: (whole(n + 1, rng), n))
+def numbers_bound_anew(x, n):
+    """Numbers of other types: in a branch, behind a ``break``, and bound again before a read."""
+    s = 0.0
+    for i in range(n):
+        if x[i] > 0.5:
+            k = 1
+            s += k
+        if x[i] < -3.0:
+            break
+        k = x[i] * 0.5
+        s += k
+    for j in range(n):
+        if j % 2:
+            k = j
+            s += k
+        k = True
+        s += k
+    return s

@@ -100,6 +100,16 @@ def _is_python_forbidden() -> bool:
         return False
 
 
+_FRAMES = 16
+"""How deep the calls are in which a fault is told from what a signal handler has raised."""
+
+
+def _call_deeper(levels: int) -> None:
+    """Call itself `levels` times: RecursionError if there is no stack for that."""
+    if levels:
+        _call_deeper(levels - 1)
+
+
 _NO_MORE = ("can't start new thread", "interpreter shutdown")
 """What Python says where there are no more threads or processes."""
 
@@ -174,8 +184,10 @@ class Faults:
         fail since there is too little memory or stack for the compiler. The function that is
         returned gives, in this order:
 
-        - `otherwise` (what lets the original serve the call), if this process must not compile,
-          since it was forked in the middle of an import, or in a subinterpreter;
+        - `otherwise` (what lets the original serve the call), if the caller has left nearly no
+          stack, not even for the handling of a fault (`_FRAMES`);
+        - `otherwise`, if this process must not compile, since it was forked in the middle of an
+          import, or in a subinterpreter;
         - what `choose` gives: called in a thread with a large stack if the caller's stack is small;
           called again in such a thread if it raises RecursionError, unless this thread is
           compiling the function;
@@ -188,6 +200,15 @@ class Faults:
 
         def guarded_choice(*args: Any) -> Any:
             """``choose(*args)``, or `otherwise`: see `guarded`."""
+            try:
+                _call_deeper(_FRAMES)
+            except RecursionError as error:
+                last = error.__traceback__
+                while last is not None and last.tb_next is not None:
+                    last = last.tb_next
+                if last is None or last.tb_frame.f_code is not _call_deeper.__code__:
+                    raise  # of a signal handler
+                return otherwise
             try:
                 if is_without_compiler() or self._is_in_subinterpreter():
                     return otherwise

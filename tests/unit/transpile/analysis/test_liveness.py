@@ -8,6 +8,7 @@ import pytest
 from transpile.analysis.liveness import (
     LiveOut,
     live_before,
+    live_in_core,
     names_assigned,
     names_read,
     upward_exposed,
@@ -55,6 +56,17 @@ def test_without_exits_both_agree(text: str) -> None:
     assert live_before(body, LiveOut())[0] <= upward_exposed(body)
     if not {"return", "try:", "with", "match"} & {*text.split()}:
         assert live_before(body, LiveOut())[0] == upward_exposed(body)
+
+
+@pytest.mark.parametrize("text", [
+    "o = x", "o += x", "if c:\n o = x\nelse:\n o = y", "for i in s:\n o = i\no = y",
+    "if c:\n t = x\n o = t\nfor i in s:\n t = y\n o = t", "while c:\n t = x\n c = t",
+    "for i in s:\n for j in i:\n  if j:\n   break\n  t = j\n t = x\no = t",
+])
+def test_lowering_is_told_the_same(text: str) -> None:
+    """Where no statement leaves the block; a loop may have a ``break``."""
+    body = ast.parse(text).body
+    assert live_in_core(body, OUT.next) == live_before(body, LiveOut(OUT.next))
 
 
 def test_names() -> None:

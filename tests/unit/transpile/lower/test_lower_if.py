@@ -88,3 +88,20 @@ def test_arrays_that_differ_by_the_path_are_named(
     assert rejection.message == message
     assert rejection.span is not None
     assert report.source[rejection.span.line][rejection.span.col :].startswith(text)
+
+
+def quotients(x, k):
+    for i in range(k):
+        if i == 0:
+            d = x[i] * 2.0
+            x[i] = x[i] / d
+    for i in range(1, k):
+        d = x[i] * 3.0
+        x[i] = x[i] / d
+    return x
+
+
+def test_an_array_that_is_made_again_before_it_is_read_need_not_be_joined() -> None:
+    """No loop carries it to its next iteration, and the branches of the ``if`` keep their own."""
+    report = fuse(quotients, on_reject="raise").report(np.ones((4, 5)), 4)
+    assert [r.code for r in report.rejections] == []

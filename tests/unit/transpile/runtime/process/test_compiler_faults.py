@@ -5,6 +5,7 @@ run takes a sample of the steps, ``--long`` all of them, with each exception.
 """
 from __future__ import annotations
 
+import inspect
 import os
 import random
 import re
@@ -22,6 +23,7 @@ import pytest
 from fault_injection import FUNCTIONS, KINDS, SYSTEM_STEPS, Trials
 from forked_programs import run_program
 from paths import ROOT
+from written import written
 
 from targets.abi import c_api, trampoline
 from targets.build.background_build import BackgroundBuild
@@ -264,6 +266,33 @@ def test_little_memory(room: int, tmp_path: Path) -> None:
     first, second = in_process(program, tmp_path).splitlines()
     assert first == "7.0 7.0"
     assert second in ("7.0 1", "7.0 2", "7.0 3")
+
+
+def _frames_needed(functions: list[Any]) -> int:
+    """How many frames a first call needs: one of `functions` is called with each number of them."""
+
+    def descend(call: Any, depth: int) -> Any:
+        return descend(call, depth - 1) if depth else call(3.0)
+
+    for left, function in enumerate(functions):
+        try:
+            assert descend(function, sys.getrecursionlimit() - left) == 6.0
+        except RecursionError:
+            continue
+        return left
+    raise AssertionError("each call has raised RecursionError")
+
+
+def test_nearly_no_stack_for_the_first_call(tmp_path: Path) -> None:
+    """Not even for the handling of the RecursionError that the compiler raises. A call passes three
+    functions of ours before the original runs.
+    """
+    counts = range(len(inspect.stack()) + 40)
+    text = "".join(f"def f{k}(a):\n    return a + {k} + 3.0 - {k}\n\n\n" for k in counts)
+    module = written(tmp_path, text)
+    functions = [getattr(module, f"f{k}") for k in counts]
+    plain = _frames_needed(functions)
+    assert _frames_needed([fuse(f) for f in functions]) - plain <= 5
 
 
 def test_a_low_recursion_limit(tmp_path: Path) -> None:
