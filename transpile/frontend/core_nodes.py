@@ -387,7 +387,24 @@ class _PlainNodes(NodeTransformer):
 
 
 class _NodesOfSource(_PlainNodes):
-    """Replaces split numbers by what they were in the source."""
+    """Replaces split numbers, and tuples that stand for their names, by what was in the source."""
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
+        """``(t[0], t[1])``, which `tuple_replacement` has put in the place of ``t``, is ``t``: its
+        items have that place, too, which those of a tuple in the source have not.
+        """
+        names = [n for n in walk_nodes(*node.elts) if isinstance(n, ast.Name)]
+        if names and all(_place_of(n) == _place_of(node) for n in names):
+            item: ast.expr = node
+            levels = 0
+            while isinstance(item, ast.Tuple) and item.elts:
+                item, levels = item.elts[0], levels + 1
+            while isinstance(item, ast.Subscript) and levels:
+                item, levels = item.value, levels - 1
+            if not levels:
+                return item
+        self.generic_visit(node)
+        return node
 
     def visit_ComplexParts(self, node: ComplexParts) -> ast.expr:
         value: ast.expr = self.visit(node.value)
@@ -395,6 +412,10 @@ class _NodesOfSource(_PlainNodes):
 
     def visit_ComplexNumber(self, node: ComplexNumber) -> ast.expr:
         return copy_location(ast.Name(node.name, ast.Load()), node)
+
+
+def _place_of(node: ast.expr) -> tuple[object, ...]:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
 def with_plain_nodes(tree: _Tree) -> _Tree:
@@ -405,8 +426,8 @@ def with_plain_nodes(tree: _Tree) -> _Tree:
 
 
 def source_text(node: ast.AST) -> str:
-    """`node` as Python, for a message: split complex numbers have their names in the source."""
-    return ast.unparse(_replaced(node, _NodesOfSource))
+    """`node` as Python, for a message: split numbers and tuples have their names in the source."""
+    return ast.unparse(_NodesOfSource().visit(copy_tree(node)))
 
 
 def _replaced(tree: _Tree, transformer: type[_PlainNodes]) -> _Tree:

@@ -556,6 +556,13 @@ def neighbours(x):
     return t
 
 
+def titled(x):
+    t = 0
+    for k, v in enumerate(x):
+        t += k * len(v.title())
+    return t
+
+
 def three_subscripts(x):
     t = 0.0
     for i in range(len(x)):
@@ -587,6 +594,8 @@ def counted_in_object(x):
     (shortened, [1, 2], "the argument `x` itself is changed here", "`list(x)`"),
     (neighbours, {0: [1]}, "a loop over `x[0]`, an item of a dict, is not compiled",
      "in one array"),
+    (titled, ("a", "b"), "a loop over `enumerate(x)` is not compiled", "an array"),
+    (titled, (("a", "b"), ("c", "d")), "a loop over `enumerate(x)` is not compiled", "an array"),
     (three_subscripts, np.ones((2, 2)), "`x[i, 0, 0]` has more subscripts than dimensions",
      "at most 2"),
     (of_text, [(1, 2.0)], "`x` is of type list[tuple]", "for each column of `x`"),
