@@ -237,6 +237,25 @@ static object *rest_of(const arguments *call, int64_t first)
     return rest;
 }
 
+enum { MOST_BORROWED = 12 };
+
+/* A tuple on the stack, which holds none of its items: for functions that look at them, and keep neither. Where items begin is
+ * `lists.in_tuple`. */
+typedef struct { object head; int64_t count; object *words[MOST_BORROWED + 1]; } borrowed_tuple;
+
+/* As `rest_of`, in `out`; NULL for more than MOST_BORROWED arguments, and where it is not known where a tuple has its items. */
+HOT static object *borrowed_rest(const arguments *call, int64_t first, borrowed_tuple *out)
+{
+    int64_t count = call->count < first ? 0 : call->count - first, end = lists.in_tuple + count * (int64_t)sizeof(object *);
+    if (!lists.in_tuple || count > MOST_BORROWED || end > (int64_t)sizeof *out) return 0;
+    out->head.references = 2;                           /* so that it is never freed */
+    out->head.type = capi.tuples;
+    out->count = count;
+    object **items = (object **)((char *)out + lists.in_tuple);
+    for (int64_t i = 0; i < count; i++) items[i] = call->args[first + i];
+    return &out->head;
+}
+
 /* The first row that fits the arguments of a call, which then counts as served; NULL if the call must go to `miss`. A function of its
  * own, so that its frame is gone from the stack when the call goes on: recursions come through here at each level. */
 HOT __attribute__((noinline)) static const cache_row *row_of_call(
@@ -246,8 +265,12 @@ HOT __attribute__((noinline)) static const cache_row *row_of_call(
     const arguments call = {args, count, names};
     const parameter_list *p = &c->parameters;
     object *given[MAX_GIVEN], *rest = 0;
+    borrowed_tuple borrowed;
     int bound = bind_arguments(p, &call, given);
-    if (bound && p->takes_rest && !(bound = (rest = given[p->count] = rest_of(&call, p->positional)) != 0)) capi.forget();
+    if (bound && p->takes_rest && !(given[p->count] = borrowed_rest(&call, p->positional, &borrowed))) {
+        rest = given[p->count] = rest_of(&call, p->positional);
+        if (!rest) bound = 0, capi.forget();
+    }
     const cache_row *row = bound ? row_for(c, given) : 0;
     if (rest) capi.drop(rest);
     if (row) count_call(row);

@@ -254,7 +254,14 @@ def all_of(*items: Any) -> Any:
     return "all_of", items
 
 
-@pytest.mark.parametrize("more", [(), (1,), (1, 2), (1.0, 2), ([1],), (np.ones(3), 1)])
+MOST_BORROWED = 12
+"""Of so many further arguments inline_cache.c makes no tuple to look at them."""
+
+
+@pytest.mark.parametrize("more", [
+    (), (1,), (1, 2), (1.0, 2), ([1],), (np.ones(3), 1),
+    *((*range(n - 1), [n]) for n in (MOST_BORROWED - 1, MOST_BORROWED, MOST_BORROWED + 1, 40)),
+])
 def test_further_arguments_count_as_one_tuple(more: tuple[Any, ...]) -> None:
     for function, first in ((all_of, ()), (rest, (1, 2))):
         parameters = ParameterList.of(function, takes_further=True)  # type: ignore[arg-type]
