@@ -324,6 +324,16 @@ print(value[0] - sum(a * b for a, b in zip(x, y)), one.message)
     assert reason in output
 
 
+def test_a_package_in_a_zip_archive_runs_as_python(folder: Path) -> None:
+    archive = shutil.make_archive(str(folder / "archive"), "zip", folder)
+    assert run(Path(archive), """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert m.dot(x, y) == m.dot(x, y) == sum(a * b for a, b in zip(x, y))
+print([str(w.message).endswith("; Python runs") for w in caught])
+""") == "[True]\n"
+
+
 def test_a_build_makes_the_same_bytes(source: Path, files: dict[str, bytes]) -> None:
     assert built(source) == files
 
