@@ -12,7 +12,7 @@ run with the state at its start, as a vector loop (`_unchanged_loop`).
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 from ...algebra.constant_folding import is_constant, literal
@@ -63,8 +63,8 @@ _FALSE: Expr = literal(False, "bool")
 def skip_blocks(kernel: Kernel) -> Kernel:
     """Test whole blocks of a loop that keeps extrema but is no reduction, by a vector loop, and
     skip those in which no term changes anything. The first `SCALAR_TERMS` terms, most of which do
-    change something, are run one by one. A loop that stores is blocked also if it could become a
-    prefix scan, whose vectors depend on each other.
+    change something, are run one by one. A loop that could become a prefix scan of floats, whose
+    vectors depend on each other, is blocked, too; not one of integers, which threads can share.
 
     For instance the largest and second largest, with payload: of n terms in random order only about
     log n change anything. The test must be vectorisable, and the loop itself not. Before::
@@ -129,7 +129,9 @@ def skip_blocks(kernel: Kernel) -> Kernel:
         state = _ExtremumState(flat)
         changes = (disjuncts(state.changed(a.step, a)) for a in flat.accs)
         cond = reduce(logical_or, dict.fromkeys(c for cases in changes for c in cases), _FALSE)
-        if not state.is_rare(cond) or (not stores and is_vectorizable(flat)):
+        if not state.is_rare(cond) or (
+            is_vectorizable(flat) and not _is_serial_scan(flat, stores)
+        ):
             return s
         check, unchanged = _check_loop(flat, cond), _unchanged_loop(flat) if stores else None
         if not is_vectorizable(check) or (unchanged and not is_vectorizable(unchanged)):
@@ -137,6 +139,13 @@ def skip_blocks(kernel: Kernel) -> Kernel:
         return tuple(_blocked_loops(s, s.range, check, unchanged, fresh))
 
     return map_statements(kernel, edit, Loop)
+
+
+def _is_serial_scan(loop: Loop, stores: Sequence[Store]) -> bool:
+    """Whether what is stored depends on the partial results of a float accumulator."""
+    parts = [e for s in stores for e in (*s.index, s.value, s.mask) if e is not None]
+    read = {n for e in parts for n in names_read(e, *backward_slice(loop.body, e))}
+    return any(a.name in read and DTYPES[a.init.dtype].kind == "f" for a in loop.accs)
 
 
 def _may_read_ahead(loop: Loop, store: Store, memory: AliasInfo) -> bool:
