@@ -62,6 +62,11 @@ assert np.allclose(result, expected, rtol=1e-14), (result, expected)
 print([imported - start, called - imported, sys.version.split()[0], np.__version__,
        function.report().partition("\\n")[0], len(caught)])
 """
+AGAIN, LIMIT = 5, 1.1
+"""Calls that seem to take more than ``LIMIT`` times as long are measured again, so often at most:
+other work on the machine may slow them.
+"""
+
 MODULES = {
     "kernels_fused": ("dot", "(np.ones(9), np.ones(9))"),
     "tracks.smoothing": ("exponential", "(np.ones(9), 0.5)"),
@@ -152,6 +157,11 @@ def _calls(site: Path, rounds: int) -> Iterator[str]:
             assert compiled.stats.compiled, compiled.report(*given)
             runs = {"built": partial(built, *given), "fuse": partial(compiled, *given)}
             times = measure(runs, rounds)
+            for _ in range(AGAIN):
+                if times["built"] <= LIMIT * times["fuse"]:
+                    break
+                again = measure(runs, rounds)
+                times = {name: min(times[name], took) for name, took in again.items()}
             ratios.append(times["built"] / times["fuse"])
             yield f"{case.name:21}{n:6}{times['built'] * 1e9:15,.0f} ns   {ratios[-1]:.2f}"
     yield f"built / fuse: median {statistics.median(ratios):.2f}, greatest {max(ratios):.2f}"
