@@ -394,7 +394,8 @@ class _NodesOfSource(_PlainNodes):
         items have that place, too, which those of a tuple in the source have not.
         """
         names = [n for n in walk_nodes(*node.elts) if isinstance(n, ast.Name)]
-        if names and all(_place_of(n) == _place_of(node) for n in names):
+        place = _place_of(node)
+        if names and place is not None and all(_place_of(n) == place for n in names):
             item: ast.expr = node
             levels = 0
             while isinstance(item, ast.Tuple) and item.elts:
@@ -414,8 +415,10 @@ class _NodesOfSource(_PlainNodes):
         return copy_location(ast.Name(node.name, ast.Load()), node)
 
 
-def _place_of(node: ast.expr) -> tuple[object, ...]:
-    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+def _place_of(node: ast.expr) -> tuple[object, ...] | None:
+    """Where a node begins and ends; None for one that was made without a place."""
+    place = tuple(getattr(node, name, None) for name in _POSITION)
+    return None if None in place else place
 
 
 def with_plain_nodes(tree: _Tree) -> _Tree:

@@ -117,3 +117,14 @@ def test_a_message_has_the_name_of_a_split_number() -> None:
     line = ast.Assign([name("w")], core.ComplexParts(ast.BinOp(z, ast.Mod(), number("2")), True))
     assert core.source_text(core.fix_missing_locations(line)) == "w = z % 2"
     assert isinstance(line.value, core.ComplexParts)
+
+
+@pytest.mark.parametrize("text", ["(x, y)", "f((x[0], x[1]), 2)", "[(x,), ((y, z), x)]"])
+def test_a_message_of_nodes_without_a_place(text: str) -> None:
+    """Macros make such tuples; of these none stands for a name."""
+    tree = ast.parse(text, mode="eval").body
+    for node in ast.walk(tree):
+        for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+            if name in node._attributes:
+                delattr(node, name)
+    assert core.source_text(tree) == text
