@@ -93,7 +93,11 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     known = [field.name for field in fields(Options)]
     for name, value in keywords.items():
         if name not in known:
-            raise TypeError(f"fuse() has no option {name!r} (options: {', '.join(known)})")
+            import difflib
+
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"fuse() has no option {name!r}{hint} (options: {', '.join(known)})")
         _CHECKS.get(name, _check_flag)(name, value)
     number = whole_number(keywords.get("threads"))
     return Options(**(keywords if number is None else {**keywords, "threads": number}))

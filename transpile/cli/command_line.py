@@ -384,7 +384,7 @@ def _load(
             if not options.run:
                 return read_file(path, modules)
             with contextlib.redirect_stdout(to):
-                return run_script(path, script_args)
+                return run_script(path, script_args, every=options.all)
         except UnreadableFile as error:
             return error
         finally:

@@ -28,7 +28,7 @@ from ..report.loop_report import Report
 from ..runtime.fuse_decorator import AnyFused, Fused, fuse, recorded_functions
 from ..types.value_types import ArgType
 from .argument_types import ParameterTypes, given_signature, infer_signature, parse_type_spec
-from .input_files import Cell, UnreadableFile, compiled_cells
+from .input_files import Cell, UnreadableFile, compiled_cells, has_loops
 from .static import Modules, Unevaluated, WrongOption, module_location
 
 __all__ = [
@@ -70,11 +70,12 @@ def read_file(path: str, modules: Modules) -> LoadedFile:
     )
 
 
-def run_script(path: str, args: Sequence[str]) -> LoadedFile:
+def run_script(path: str, args: Sequence[str], *, every: bool = False) -> LoadedFile:
     """The file, run as by `run_file`, with the functions of it that were decorated meanwhile, also
-    inside other functions. Raises UnreadableFile.
+    inside other functions. With `every`, its functions with loops that have no decorator run with
+    ``@fuse``, which takes the types of their calls. Raises UnreadableFile.
     """
-    cells = compiled_cells(path)
+    cells = compiled_cells(path, fuse_loops=every)
     with recorded_functions() as recorded:
         names, status = run_file(path, args, cells)
     file = LoadedFile(path, names, frozenset(cell.name for cell in cells), status=status)
@@ -282,10 +283,9 @@ def _belongs_to_file(function: FunctionType, file: LoadedFile) -> bool:
 def _has_loops(function: FunctionType) -> bool:
     """Whether the function has a loop or comprehension; False without source."""
     try:
-        tree = read_source(function).tree
+        return has_loops(read_source(function).tree)
     except Refused:
         return False
-    return any(isinstance(node, (ast.For, ast.While, ast.comprehension)) for node in ast.walk(tree))
 
 
 @record(frozen=True, slots=True)

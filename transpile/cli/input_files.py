@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -20,6 +20,7 @@ from loopir.lazy_dataclass import record
 
 __all__ = [
     "FUSE_NAME", "Cell", "UnreadableFile", "compiled_cells", "decorate_functions", "find_files",
+    "has_loops",
 ]
 
 _SUFFIXES = (".py", ".ipynb")
@@ -41,6 +42,9 @@ _FUSE_MAGIC = re.compile(r"\s*%%fuse\b(.*)")
 
 FUSE_NAME = "_transpile_fuse"
 """The name of the decorator in a cell with that magic."""
+
+_CLASS_METHODS = ("__init_subclass__", "__class_getitem__")
+"""Methods that Python makes class methods only if they are plain functions."""
 
 
 class UnreadableFile(Exception):
@@ -106,25 +110,29 @@ def _is_searched(folder: Path) -> bool:
     return not hidden and not os.path.exists(folder / "pyvenv.cfg")  # no error if unreadable
 
 
-def compiled_cells(path: str, bad_cells: list[UnreadableFile] | None = None) -> list[Cell]:
+def compiled_cells(
+    path: str, bad_cells: list[UnreadableFile] | None = None, *, fuse_loops: bool = False
+) -> list[Cell]:
     """The Python of a file: one cell, or the code cells of a notebook.
 
     ``bad_cells``: takes the errors of cells that are not Python, so that the others are returned.
-    Without it, and for all other errors, raises UnreadableFile.
+    Without it, and for all other errors, raises UnreadableFile. ``fuse_loops``: with ``@fuse`` on
+    the functions with loops (`decorate_functions`).
     """
     try:
         text = Path(path).read_bytes()
     except OSError as error:
         raise UnreadableFile(f"SOURCE_UNAVAILABLE {path}: {error.strerror}") from error
     if not path.endswith(".ipynb"):
-        return [_compiled(path, text)]
+        return [_compiled(path, text, fuse_loops=fuse_loops)]
     cells = []
     for number, source in enumerate(_cell_sources(path, text), 1):
         name = f"{path}:{number}"
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = len(source), None, lines, name
         try:
-            cells.append(_compiled(name, source.encode(), is_cell=True))
+            code = source.encode()
+            cells.append(_compiled(name, code, is_cell=True, fuse_loops=fuse_loops))
         except UnreadableFile as error:
             if bad_cells is None:
                 raise
@@ -132,7 +140,9 @@ def compiled_cells(path: str, bad_cells: list[UnreadableFile] | None = None) -> 
     return cells
 
 
-def _compiled(name: str, text: bytes, *, is_cell: bool = False) -> Cell:
+def _compiled(
+    name: str, text: bytes, *, is_cell: bool = False, fuse_loops: bool = False
+) -> Cell:
     """The cell with its code. One of a notebook may have ``await`` at its top, and the magic
     ``%%fuse`` in its first line. Raises UnreadableFile.
     """
@@ -146,6 +156,8 @@ def _compiled(name: str, text: bytes, *, is_cell: bool = False) -> Cell:
         tree: Any = compile(text, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
         if magic is not None:
             _fuse_functions(tree, magic[1])
+        elif fuse_loops:
+            _fuse_functions(tree, "", has_loops)
         return Cell(name, tree, compile(tree, name, "exec", flags, dont_inherit=True))
     except UnicodeDecodeError as error:
         at = 1 + text.count(b"\n", 0, error.start)
@@ -157,23 +169,40 @@ def _compiled(name: str, text: bytes, *, is_cell: bool = False) -> Cell:
         raise UnreadableFile(f"SOURCE_UNPARSABLE {name}: {error}") from error
 
 
-def _fuse_functions(tree: ast.Module, options: str) -> None:
-    """What ``%%fuse`` does to a cell. Raises SyntaxError for options that are not Python."""
+def _fuse_functions(
+    tree: ast.Module, options: str, wanted: Callable[[ast.FunctionDef], bool] | None = None
+) -> None:
+    """What ``%%fuse`` does to a cell; with `wanted` only to these functions. Raises SyntaxError for
+    options that are not Python.
+    """
     decorator: Any = ast.parse(f"{FUSE_NAME}({options})", mode="eval").body
     if "on_reject" not in [keyword.arg for keyword in decorator.keywords]:
         decorator.keywords.append(ast.keyword("on_reject", ast.Constant("silent")))
     start = ast.parse(f"from transpile import fuse as {FUSE_NAME}").body
-    decorate_functions(tree, decorator)
-    tree.body[:0] = start
+    decorate_functions(tree, decorator, wanted)
+    first = int(ast.get_docstring(tree) is not None)
+    for number, statement in enumerate(tree.body):  # these must stay before all others
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            first = number + 1
+    tree.body[first:first] = start
 
 
-def decorate_functions(tree: ast.Module, decorator: ast.expr) -> None:
+def has_loops(tree: ast.AST) -> bool:
+    """Whether there is a loop or a comprehension in `tree`."""
+    return any(isinstance(node, (ast.For, ast.While, ast.comprehension)) for node in ast.walk(tree))
+
+
+def decorate_functions(
+    tree: ast.Module, decorator: ast.expr, wanted: Callable[[ast.FunctionDef], bool] | None = None
+) -> None:
     """Put `decorator` on the functions without a decorator, at the top of a cell and in its
-    classes.
+    classes; with `wanted` only on those for which it is true.
     """
     for node in tree.body:
         for function in node.body if isinstance(node, ast.ClassDef) else [node]:
-            if isinstance(function, ast.FunctionDef) and not function.decorator_list:
+            if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+                continue
+            if function.name not in _CLASS_METHODS and (wanted is None or wanted(function)):
                 placed = copy.deepcopy(decorator)
                 for part in ast.walk(placed):
                     ast.copy_location(part, function)

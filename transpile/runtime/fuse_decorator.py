@@ -509,7 +509,12 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
         """The types of these arguments; of a Dask array that of its chunks."""
-        values = argument_collector(self._function)(*args, **kwargs)
+        try:
+            values = argument_collector(self._function)(*args, **kwargs)
+        except TypeError as error:
+            if parameter_names(self._function.__code__)[:1] != ("self",):
+                raise
+            raise TypeError(f"{error} (pass the object, `self`, as the first one)") from None
         if any(map(is_dask_array, values)):
             from ..chunks.dask_calls import stand_ins
 

@@ -29,3 +29,8 @@ def test_each_error_of_an_option_says_what_is_right(name: str) -> None:
         assert first.startswith(f"fuse({name}=")
         assert f"must be {'one of ' * words}{RIGHT_ONES.get(name, 'True or False')}" in first
         assert is_word or "and is of type " in first
+
+
+def test_a_misspelt_option_is_named_rightly() -> None:
+    with pytest.raises(TypeError, match=r"no option 'taget'; did you mean 'target'\? \(options: "):
+        fuse(taget="avx2")

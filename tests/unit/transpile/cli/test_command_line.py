@@ -232,6 +232,51 @@ def test_run(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sys.argv is before
 
 
+CALLS_PLAIN = '''"""Functions without a decorator that the script calls."""
+from __future__ import annotations
+
+import numpy as np
+
+class Base:
+    names = []
+
+    def __init_subclass__(cls):
+        for _ in range(2):
+            Base.names.append(cls.__name__)
+
+    def total(self, rows):
+        return sum([v for v in rows[0]])
+
+class Derived(Base):
+    pass
+
+def spread(points):
+    out = np.zeros(len(points))
+    for i in range(len(points)):
+        out[i] = ((points[i] - points[0]) ** 2).sum()
+    return out
+
+print(__doc__, spread(np.ones((3, 2))), Derived().total(np.ones((2, 2), np.float32)), Base.names)
+'''
+
+
+def test_run_takes_the_types_of_calls_of_plain_functions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under ``--all`` of functions without a decorator, too; and the script prints the same."""
+    path = tmp_path / "plain_calls.py"
+    path.write_text(CALLS_PLAIN)
+    status, out, _ = run(capsys, str(path), "--run", "--all")
+    assert status == 0
+    assert out.splitlines()[0] == (
+        "Functions without a decorator that the script calls. [0. 0. 0.] 2.0 "
+        "['Derived', 'Derived']"
+    )
+    assert "spread(points: f64[:, :])" in out
+    assert "Base.total(self: Derived, rows: f32[:, :])" in out
+    assert "types assumed" not in out
+
+
 def test_a_script_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "fails.py"
     path.write_text(FILE.replace("sys.exit(", "raise ValueError(") )

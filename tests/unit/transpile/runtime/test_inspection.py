@@ -378,3 +378,24 @@ def test_no_list_of_the_function_is_called_an_argument(
         fused(*args)
     (rejection,) = fused.report(*args).rejections
     assert rejection.line == function.__code__.co_firstlineno + line
+
+
+class Scaled:
+    factor = 2.0
+
+    @fuse
+    def sums(self, x: Any) -> Any:
+        total = 0.0
+        for v in x:
+            total += v * self.factor
+        return total
+
+
+def test_a_report_on_a_method_takes_the_object_first() -> None:
+    """`Scaled().sums` is bound to an object, its `report` is not: the error says so."""
+    x = np.ones(3)
+    with pytest.raises(TypeError, match=r"'x' \(pass the object, `self`, as the first one\)$"):
+        Scaled().sums.report(x)
+    assert Scaled.sums.report(Scaled(), x).accepted
+    with pytest.raises(TypeError, match=r"keyword argument 'y'$"):
+        fuse(summed).report(y=x)
