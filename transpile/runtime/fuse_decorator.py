@@ -511,7 +511,7 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """The types of these arguments; of a Dask array that of its chunks."""
         try:
             values = argument_collector(self._function)(*args, **kwargs)
-        except TypeError as error:
+        except failures(TypeError) as error:
             if parameter_names(self._function.__code__)[:1] != ("self",):
                 raise
             raise TypeError(f"{error} (pass the object, `self`, as the first one)") from None
