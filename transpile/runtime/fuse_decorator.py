@@ -24,6 +24,8 @@ from typing import (
     overload,
 )
 
+from loopir.process.signal_exceptions import failures
+
 from ..frontend.defining_modules import is_python_class
 from ..options import OnReject, Options, options_of
 from ..types.typeof import has_chunked_argument, is_dask_array, parameter_names
