@@ -395,7 +395,7 @@ class CallSelection:
                 compiled_time, trials.kernel, size, converts_lists=self._converts_lists,
                 makes_tables=self._makes_tables, runs_loops=self._runs_loops,
             )
-        may_wait = not may_try and self._may_gain_when_large and bucket not in self._tried
+        may_wait = not may_try and self._python_may_win_when_large and bucket not in self._tried
         if may_wait and self._converts_lists and trials.kernel is None:
             trials.needs_kernel = True
             return False
@@ -421,7 +421,7 @@ class CallSelection:
         return True
 
     @property
-    def _may_gain_when_large(self) -> bool:
+    def _python_may_win_when_large(self) -> bool:
         """Whether Python may be faster for calls of a size although it is slower for smaller ones.
         """
         return self._converts_lists or not self._runs_loops
@@ -501,7 +501,7 @@ class CallSelection:
         is_short = compiled_time <= _SHORT_CALL
         is_doubtful = not is_short and python_time < _HARDLY * compiled_time
         first = 0 if is_short else bucket
-        last = min(bucket + 1 if self._may_gain_when_large else _BUCKETS - 1, _BUCKETS - 1)
+        last = min(bucket + 1 if self._python_may_win_when_large else _BUCKETS - 1, _BUCKETS - 1)
         last = bucket if is_doubtful else last
         self._decide("compiled", first, last, bucket)
         is_close = not is_short and python_time < _CLEARLY * compiled_time

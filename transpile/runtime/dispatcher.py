@@ -54,7 +54,7 @@ from .process.garbage_collection import collecting_less_often
 from .redefined_functions import DelayedSetup
 from .refused.refusal_warnings import RefusalWarnings, names_of_refused_values, shown_types
 from .refused.region_records import RegionRole
-from .self_calls import Copies, DirectSelfCalls
+from .self_calls import DirectSelfCalls, PythonTargets
 from .specialization import (
     CALLS_TO_SETTLE,
     MAX_SIGNATURES,
@@ -290,11 +290,11 @@ class Dispatcher(Vectorcall, WrappedFunction):
         is_compiled = outlined is not None and not outlined.loops
         callee = self._function if is_compiled else self._replaying_function(spec, code)
         if outlined is not None:
-            copies = Copies(self._direct_self_calls.outlined(self, outlined, specs))
+            copies = PythonTargets(self._direct_self_calls.outlined(self, outlined, specs))
         else:
             if not any(isinstance(t, ObjectType) for t in spec.types):  # rows tell only its class
                 spec.allowance = max(spec.allowance, CALLS_TO_SETTLE)
-            copies = self._direct_self_calls.copies(self, specs) or Copies(callee)
+            copies = self._direct_self_calls.copies(self, specs) or PythonTargets(callee)
         serving = spec.observed(copies.callee(spec.types))
         if self._may_bypass() and not spec.variants:
             keys = None if code in SIGNATURE_INDEPENDENT else keys_of(spec.types, values)
@@ -302,7 +302,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         return serving
 
     def _send_to_python(
-        self, spec: Specialization, keys: Keys | None, copies: Copies, code: str | None
+        self, spec: Specialization, keys: Keys | None, copies: PythonTargets, code: str | None
     ) -> None:
         """Put rows that send the next ``spec.allowance`` calls with these keys (None: all that no
         other row is for) to `copies`, the original or the outlined function; double the allowance.
@@ -369,7 +369,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
             return observed
         if calls := self._backoff.calls_to_skip(compiled):
             spec.allowance = calls
-            self._send_to_python(spec, keys_of(spec.types, values), Copies(original), code)
+            self._send_to_python(spec, keys_of(spec.types, values), PythonTargets(original), code)
         return observed
 
     def _replaying_function(self, spec: Specialization, code: str) -> FunctionType:

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from .refused.region_records import OutlinedFunction
     from .specialization import Specialization
 
-__all__ = ["Copies", "DirectSelfCalls", "is_python_number_or_str", "with_direct_self_calls"]
+__all__ = ["DirectSelfCalls", "PythonTargets", "is_python_number_or_str", "with_direct_self_calls"]
 
 _FUSED, _DIRECT, _BUILTIN = "_tp_fused", "_tp_direct", "_tp_builtin_{}"
 
 
-class Copies:
+class PythonTargets:
     """What serves the calls of a function as Python: ``guarded`` those with any arguments;
     ``closed``, if the function is a `closed_recursion`, those with plain ones, in less time.
     """
@@ -76,10 +76,10 @@ class DirectSelfCalls:
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
-        self._copies: list[Copies | None] = []  # once they were made
+        self._copies: list[PythonTargets | None] = []  # once they were made
         self._outlined: tuple[OutlinedFunction, FunctionType] | None = None  # the last one made
 
-    def copies(self, fused: object, specs: Collection[Specialization]) -> Copies | None:
+    def copies(self, fused: object, specs: Collection[Specialization]) -> PythonTargets | None:
         """The copies of the function whose calls of `fused`, the fused function, go to the copy
         itself. None if it does not call itself, or if calls may be compiled, by the signatures so
         far (`specs`).
@@ -122,7 +122,7 @@ def _outlined_with_direct_calls(
     return guarded
 
 
-def with_direct_self_calls(function: FunctionType, fused: object) -> Copies | None:
+def with_direct_self_calls(function: FunctionType, fused: object) -> PythonTargets | None:
     """Copies of `function`, which is refused and serves all calls as Python, whose recursive calls
     go to the copy itself and not through the dispatcher; see the module's docstring. None if there
     are no such calls, or if its source is unknown.
@@ -151,7 +151,7 @@ def with_direct_self_calls(function: FunctionType, fused: object) -> Copies | No
 
     private = with_private_globals(tree, names, function)
     read = sorted(BUILTINS.keys() & names_in_codes(function.__code__)) if private else []
-    return Copies(guarded(None), guarded(private, read) if private else None)
+    return PythonTargets(guarded(None), guarded(private, read) if private else None)
 
 
 def _names_called(tree: ast.FunctionDef, function: FunctionType, fused: object) -> set[str]:
