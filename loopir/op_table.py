@@ -123,6 +123,11 @@ class Op:
         return typed[0] if typed else "bool"
 
     @property
+    def is_rounded_sum(self) -> bool:
+        """Whether the order of its terms changes the rounding of a reduction of floats by it."""
+        return self.unit is not None and not self.exact
+
+    @property
     def reduces(self) -> bool:
         """Whether a vector reduction may use it: it has a neutral element, or x op x is x."""
         return self.arity == 2 and (self.unit is not None or self.idempotent)
@@ -141,6 +146,19 @@ def _nan_propagating_extremum(wins: Callable[..., Any]) -> Callable[..., Any]:
     def run(a: Any, b: Any) -> Any:
         """The elementwise extremum of `a` and `b`."""
         ties = (a == b) & (np.asarray(a).dtype == np.float16)
+        return np.where(np.isnan(a) | wins(a, b) | ties, a, b)
+
+    return run
+
+
+def _ieee_extremum(wins: Callable[..., Any], negative: bool) -> Callable[..., Any]:
+    """``minimum`` and ``maximum`` of IEEE 754-2019: a NaN wins, and -0.0 is less than 0.0, so that
+    the result does not depend on the order of the operands. ``negative``: whether -0.0 wins a tie.
+    """
+
+    def run(a: Any, b: Any) -> Any:
+        """The elementwise extremum of `a` and `b`."""
+        ties = (a == b) & (np.signbit(a) == negative)
         return np.where(np.isnan(a) | wins(a, b) | ties, a, b)
 
     return run
@@ -201,6 +219,8 @@ _ROWS = (
     Op(name="max", sig="aa:a", run=_first_operand_extremum(np.greater), c="tp_max_{d}({0}, {1})", spellings=("max",), idempotent=True, exact=True),
     Op(name="minimum", sig="aa:a", run=_nan_propagating_extremum(np.less), c="tp_minimum_{d}({0}, {1})", spellings=("numpy.minimum",), idempotent=True, exact=True),
     Op(name="maximum", sig="aa:a", run=_nan_propagating_extremum(np.greater), c="tp_maximum_{d}({0}, {1})", spellings=("numpy.maximum",), idempotent=True, exact=True),
+    Op(name="ieee_minimum", sig="aa:a", run=_ieee_extremum(np.less, negative=True), c="tp_ieee_minimum_{d}({0}, {1})", kinds="f", excluded=("f16",), unit=math.inf, idempotent=True, exact=True),
+    Op(name="ieee_maximum", sig="aa:a", run=_ieee_extremum(np.greater, negative=False), c="tp_ieee_maximum_{d}({0}, {1})", kinds="f", excluded=("f16",), unit=-math.inf, idempotent=True, exact=True),
     # comparison
     Op(name="lt", sig="aa:m", run=np.less, c="tp_lt_{d}({0}, {1})", spellings=("<", "numpy.less"), kinds="biuf"),
     Op(name="le", sig="aa:m", run=np.less_equal, c="tp_le_{d}({0}, {1})", spellings=("<=", "numpy.less_equal"), kinds="biuf"),

@@ -55,9 +55,9 @@ def neutral_element(op: str, dtype: str) -> Const | None:
 
 def worst_value(op: str, dtype: str) -> Const:
     """The value that the extremum `op` prefers every other to: -inf, or the smallest integer, for
-    "max" and "maximum".
+    "max", "maximum" and "ieee_maximum".
     """
-    kind, is_greatest = DTYPES[dtype], op in ("max", "maximum")
+    kind, is_greatest = DTYPES[dtype], op in ("max", "maximum", "ieee_maximum")
     if kind.kind == "f":
         return literal(-inf if is_greatest else inf, dtype)
     return literal(kind.low if is_greatest else kind.high, dtype)

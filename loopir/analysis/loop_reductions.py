@@ -72,7 +72,7 @@ class Reduction:
         """Whether the order of the terms changes the rounding of the result: a float operation with
         a neutral element, which is no extremum.
         """
-        return DTYPES[self.dtype].kind == "f" and OPS[self.op].unit is not None
+        return DTYPES[self.dtype].kind == "f" and OPS[self.op].is_rounded_sum
 
     @property
     def start(self) -> Expr:

@@ -174,7 +174,7 @@ def skippable_operands(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...
     """
     if op == "select":
         return args[:1]
-    if op in ("minimum", "maximum"):
+    if op in ("minimum", "maximum", "ieee_minimum", "ieee_maximum"):
         return args[1:]  # unused if the first is NaN
     is_bool_cast = op == "cast" and args[0].dtype == "bool"  # known to be 0 or 1
     return (

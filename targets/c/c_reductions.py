@@ -28,7 +28,7 @@ __all__ = [
     "step_with_nan_test", "vector_accumulators",
 ]
 
-_REDUCTION_NAME = re.compile(r"tp_fold_([a-z]+)_(\d+)_(\w+)")
+_REDUCTION_NAME = re.compile(r"tp_fold_([a-z_]+)_(\d+)_(\w+)")
 _SWAP = re.compile(r"tp_swap(\d+)_(\w+)")
 _UNROLLED = 16
 """The most registers whose halving is unrolled in C; more are halved by a loop."""

@@ -142,7 +142,7 @@ def define_recurrence(name: str) -> str | None:
     return f"{head}\n{{\n{body}\n}}"
 
 
-_PREFIX_NAME = re.compile(r"tp_prefix_([a-z]+)_(\w+)")
+_PREFIX_NAME = re.compile(r"tp_prefix_([a-z_]+)_(\w+)")
 
 
 def declare_scan(n: ir.Prefix, width: int, count: int, s: Scope) -> Iterator[str]:

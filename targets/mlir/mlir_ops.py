@@ -43,6 +43,8 @@ _ROWS = (
     MlirOp(op="minimum", kinds="u", text="arith.minui"),
     MlirOp(op="maximum", kinds="i", text="arith.maxsi"),
     MlirOp(op="maximum", kinds="u", text="arith.maxui"),
+    MlirOp(op="ieee_minimum", kinds="f", text="arith.minimumf"),
+    MlirOp(op="ieee_maximum", kinds="f", text="arith.maximumf"),
     # comparison
     MlirOp(op="lt", kinds="f", text="arith.cmpf olt,"),
     MlirOp(op="lt", kinds="i", text="arith.cmpi slt,"),

@@ -266,6 +266,15 @@ def _extended(view: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any
     return run
 
 
+def _extremum(best: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    def run(a: Any, b: Any) -> Any:
+        first_nan = next((x for x in (a, b) if np.isnan(x)), None)
+        by_sign = best(a, b, key=lambda x: (x, math.copysign(1, x)))
+        return by_sign if first_nan is None else first_nan
+
+    return run
+
+
 def _power(a: Any, b: Any) -> Any:
     assert b >= 0
     bits = 8 * a.itemsize
@@ -335,6 +344,7 @@ _TEXTS = {
 _HELPERS: dict[str, Any] = {
     "np": np, "math": math, "u": _unsigned, "inside": _inside, "indices": _indices,
     "paired": _paired,
+    "arith_minimumf": _extremum(min), "arith_maximumf": _extremum(max),
     "arith_floordivsi": _divided(lambda a, b: a // b),
     "arith_ceildivsi": _divided(lambda a, b: -(-a // b)),
     "arith_remsi": _divided(lambda a, b: a - b * _quotient(a, b)),

@@ -28,7 +28,6 @@ from targets.isa.target import Target
 from .. import __version__
 from ..options import Options
 from ..runtime.cache.recipe_format import NotStorable, row_of
-from ..types.numpy_probes import answers
 from ..types.value_types import ArgType, WrappedFunction
 from .build_files import build_files
 from .built_calls import OwnCode
@@ -219,7 +218,7 @@ def _numbered(
         file = file_of(unit.function.__code__.co_filename) or ""
         functions[file].setdefault(place_of(unit.function), []).append({
             "types": ", ".join(map(str, unit.types)),
-            "numpy": answers(sorted(unit.probes)),
+            "numpy": dict(sorted(unit.probes.items())),
             "kernels": {t: [names[t], calls.index(rows[t])] for t in unit.texts},
             "calls": calls,
         })

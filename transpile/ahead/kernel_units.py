@@ -15,6 +15,7 @@ from loopir.lazy_dataclass import record, replace
 from targets.abi.native_entry import ITEMS, DerivedValue, Pointer
 from targets.abi.parameter_specs import ParameterSpec, parameter_specs
 from targets.abi.sequence_conversion import ItemsWords, SequenceSpec
+from targets.isa.cpu_features import machine
 from targets.isa.target import Target
 
 from ..call_plan import (
@@ -29,7 +30,7 @@ from ..options import Options
 from ..pipeline import Compilation, interface_of, run_stages
 from ..runtime.kernel_call.native_call import call_spec
 from ..runtime.kernel_call.not_native import NotNative
-from ..types.numpy_probes import asked_probes
+from ..types.numpy_probes import answers_elsewhere, asked_probes
 from ..types.typeof import parameter_names
 from ..types.value_types import ArgType
 from .built_calls import BuiltCall, BuiltName, BuiltWarning, OwnCode, built_name, called
@@ -50,8 +51,8 @@ class KernelUnit:
     options: Options
     texts: dict[str, str]
     calls: dict[str, BuiltCall]
-    probes: set[str]
-    """The probes of NumPy on whose answers it depends (`numpy_probes`)."""
+    probes: dict[str, bool]
+    """The answers of NumPy's probes on which it depends (`numpy_probes`)."""
 
 
 def kernel_unit(
@@ -60,10 +61,11 @@ def kernel_unit(
 ) -> KernelUnit:
     """Compile `function` for these types and targets, in a package with this code. Raises NotBuilt.
     """
-    unit = KernelUnit(function, types, options, {}, {}, set())
+    unit = KernelUnit(function, types, options, {}, {}, {})
     for target in targets:
         try:
-            with asked_probes() as asked:
+            elsewhere = answers_elsewhere(target.machine) if target.machine != machine() else {}
+            with asked_probes(elsewhere) as asked:
                 state = _compiled(function, types, options, target)
             unit.calls[target.name] = _built_call(function, interface_of(state), own)
         except Refused as refused:

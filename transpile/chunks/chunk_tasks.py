@@ -167,6 +167,7 @@ class Number:
 
 _UFUNCS: Mapping[str, np.ufunc] = {
     "add": np.add, "mul": np.multiply, "minimum": np.minimum, "maximum": np.maximum,
+    "ieee_minimum": np.minimum, "ieee_maximum": np.maximum,  # of NumPy where lowering makes them
     "and": np.logical_and, "or": np.logical_or,
 }
 

@@ -1,53 +1,74 @@
-"""Probes of NumPy's arithmetic, which differs between versions: fused multiply-adds, powers.
+"""Probes of NumPy's arithmetic, which differs between versions and between machines.
 
-A package that was built ahead of time has a kernel for the answers that its compilation asked for
+They tell about fused multiply-adds, powers, searches, and minima of zeros of both signs.
+
+A package that was built ahead of time has a kernel for the answers that its compilation got
 (`asked_probes`), and uses it only where NumPy gives the same ones (`answers`).
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
+from types import MappingProxyType
 
 import numpy as np
 
 __all__ = [
-    "answers", "asked_probes", "numpy_fuses_complex_products", "numpy_replaces_float_powers",
-    "numpy_searches_by_halves", "numpy_squares_by_products",
+    "answers", "answers_elsewhere", "asked_probes", "numpy_fuses_complex_products",
+    "numpy_orders_zeros", "numpy_replaces_float_powers", "numpy_searches_by_halves",
+    "numpy_squares_by_products",
 ]
 
-_asked: ContextVar[set[str] | None] = ContextVar("asked probes", default=None)
-"""The names of the probes asked so far, within `asked_probes`."""
+_asked: ContextVar[dict[str, bool] | None] = ContextVar("asked probes", default=None)
+"""Within `asked_probes`: the answers so far, by the name of the probe."""
+_foreign: ContextVar[Mapping[str, bool]] = ContextVar("answers of another NumPy")
+"""Within `asked_probes`: the answers that the NumPy of this process does not give."""
 
 _PROBES: dict[str, Callable[[], bool]] = {}
 """The probes by name."""
 
 
 def _probe(function: Callable[[], bool]) -> Callable[[], bool]:
-    """`function`, which is run once, and notes that it was asked."""
-    answer = cache(function)
+    """`function`, which is run once, and notes what it answers."""
+    answer, name = cache(function), function.__name__
 
     @wraps(function)
     def ask() -> bool:
         asked = _asked.get()
-        if asked is not None:
-            asked.add(function.__name__)
-        return answer()
+        if asked is None:
+            return answer()
+        if name not in asked:
+            foreign = _foreign.get().get(name)
+            asked[name] = answer() if foreign is None else foreign
+        return asked[name]
 
     _PROBES[function.__name__] = ask
     return ask
 
 
 @contextmanager
-def asked_probes() -> Iterator[set[str]]:
-    """Gives a set, to which the names of the probes are added that are asked within."""
-    asked = set[str]()
-    token = _asked.set(asked)
+def asked_probes(foreign: Mapping[str, bool] = MappingProxyType({})) -> Iterator[dict[str, bool]]:
+    """Gives a dict, to which the answers of the probes are added that are asked within, by name.
+
+    ``foreign``: answers of the NumPy for which is compiled, where it is not that of this process
+    (`answers_elsewhere`).
+    """
+    asked = dict[str, bool]()
+    tokens = _asked.set(asked), _foreign.set(foreign)
     try:
         yield asked
     finally:
-        _asked.reset(token)
+        _asked.reset(tokens[0])
+        _foreign.reset(tokens[1])
+
+
+def answers_elsewhere(machine: str) -> dict[str, bool]:
+    """The answers that NumPy is known to give on this architecture: of the probes which tell the
+    architectures apart.
+    """
+    return {"numpy_orders_zeros": machine == "aarch64"}
 
 
 def answers(names: Iterable[str]) -> dict[str, bool]:
@@ -61,6 +82,15 @@ def numpy_fuses_complex_products() -> bool:
     roundings, not three.
     """
     return bool((_ROUNDED * _ROUNDED).real[0] == 2**-29 + 2**-60)
+
+
+@_probe
+def numpy_orders_zeros() -> bool:
+    """Whether ``np.maximum`` and ``np.minimum`` of float32 and float64 take -0.0 for less than 0.0,
+    as the instructions of AArch64 do. Elsewhere they give the second of two zeros.
+    """
+    zeros = np.array([0.0, -0.0])
+    return not np.signbit(np.maximum(zeros, -zeros)).any()
 
 
 @_probe

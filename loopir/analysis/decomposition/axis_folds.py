@@ -27,7 +27,9 @@ Flows: TypeAlias = "frozenset[tuple[ArrayAxis, str]]"
 COMPUTED = "?"
 """`Fold.starts_at` of a fold that starts at a value that is computed."""
 
-PARTS = frozenset(("add", "mul", "min", "max", "minimum", "maximum", "and", "or"))
+PARTS = frozenset((
+    "add", "mul", "min", "max", "minimum", "maximum", "ieee_minimum", "ieee_maximum", "and", "or",
+))
 """The operations by which parts of folds are combined."""
 
 
@@ -72,7 +74,7 @@ def fold_of(
     first = _starts_at(a.init, value, loops, sizes)
     if first is None or found.cond is not None:
         return None
-    is_total = found.op in ("minimum", "maximum") or not is_float
+    is_total = found.op not in ("min", "max") or not is_float
     return fold if is_total else replace(fold, starts_at=first or COMPUTED)
 
 

@@ -42,6 +42,7 @@ from ...nodes import (
     While,
     Yield,
 )
+from ...op_table import OPS
 from ..loop_splitting import strip_mine_loop
 from ..vector.checked_sums import is_lane_watch, total_watch
 from .peel_blocks import peel_blocks
@@ -448,15 +449,9 @@ def _is_exact(use: HReduce, a: VecAccum, others: Collection[str]) -> bool:
     """
     if not names_read(a.step).isdisjoint(others) or not is_fold_step(a.step, use.op, a.name):
         return False
-    if use.op in _IDEMPOTENT:
+    if OPS[use.op].idempotent:
         return True
     return DTYPES[use.dtype].kind != "f" and a.init == neutral_element(use.op, use.dtype)
-
-
-_IDEMPOTENT = frozenset(
-    ("min", "max", "minimum", "maximum", "and", "or", "bitand", "bitor")
-)
-"""Operations that give the same, however often a term is repeated."""
 
 
 def _is_brief(s: Splittable, definitions: Mapping[str, Expr]) -> bool:

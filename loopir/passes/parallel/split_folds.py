@@ -442,7 +442,9 @@ def _extremum_of(a: Accum | VecAccum) -> str | None:
     """
     if not isinstance(a.step, Call):
         return None
-    ops = ("min", "max", "minimum", "maximum") if _keeps_first(a) else ("min", "max")
+    ops = ["min", "max", "ieee_minimum", "ieee_maximum"]
+    if _keeps_first(a):
+        ops += ["minimum", "maximum"]
     return next((op for op in ops if is_fold_step(a.step, op, a.name)), None)
 
 

@@ -9,7 +9,6 @@ The iteration at that place binds the payload.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import inf
 
 from ...algebra.constant_folding import constant_trip_count, index_const, literal, worst_value
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
@@ -539,7 +538,7 @@ def _identity(fold: Reduction) -> Expr | None:
         return fold.start
     if fold.is_inexact or fold.restarts or not fold.acc_first:
         return None
-    return literal(-inf if fold.op in ("max", "maximum") else inf, fold.dtype)
+    return worst_value(fold.op, fold.dtype)
 
 
 def _block_end(start: Expr, size: int, end: Expr) -> Expr:

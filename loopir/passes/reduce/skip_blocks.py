@@ -208,10 +208,11 @@ class _ExtremumState:
                 return logical_not(a)
             case Call(op="min" | "max" as op, args=(Var(name=name) as old, v)) if name == acc.name:
                 return Call("gt" if op == "max" else "lt", (v, old), "bool")
-            case Call(op="minimum" | "maximum" as op, args=(Var(name=name) as old, v)) if (
-                name == acc.name
-            ):
-                beats, loses = ("gt", "lt") if op == "maximum" else ("lt", "gt")
+            case Call(
+                op="minimum" | "maximum" | "ieee_minimum" | "ieee_maximum" as op,
+                args=(Var(name=name) as old, v),
+            ) if name == acc.name:
+                beats, loses = ("gt", "lt") if op.endswith("maximum") else ("lt", "gt")
                 if DTYPES[v.dtype].kind != "f":
                     return Call(beats, (v, old), "bool")
                 return logical_not(Call(loses, (v, old), "bool"))
@@ -254,7 +255,8 @@ class _ExtremumState:
             case Var(name=name) if name in self._values:
                 yield from self._leaves(self._values[name])
             case Call(op="select", args=(_, a, b)) | Call(
-                op="min" | "max" | "minimum" | "maximum", args=(a, b)
+                op="min" | "max" | "minimum" | "maximum" | "ieee_minimum" | "ieee_maximum",
+                args=(a, b),
             ):
                 yield from (*self._leaves(a), *self._leaves(b))
             case _:

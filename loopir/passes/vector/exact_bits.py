@@ -139,7 +139,7 @@ def _is_inexact(n: Node, libm: Collection[str]) -> bool:
     """Whether `n` combines floats of several lanes, or rounds otherwise than libm."""
     match n:
         case HReduce(op=op, value=value) | Prefix(op=op, value=value):
-            return DTYPES[value.dtype].kind == "f" and OPS[op].unit is not None
+            return DTYPES[value.dtype].kind == "f" and OPS[op].is_rounded_sum
         case Call(op=op, args=args, dtype="f64") if op in libm and n.lanes == 1:
             return any(isinstance(a, Const) for a in args)  # a C compiler may round it otherwise
         case Call(op=op):

@@ -72,6 +72,11 @@ static inline T tp_minimum_D(T a, T b) { return a != a ? a : tp_lesser_D(a, b); 
 /* iuf */
 static inline T tp_maximum_D(T a, T b) { return a != a ? a : tp_greater_D(a, b); }
 
+/* f: the minimum of IEEE 754-2019: a NaN if one is a NaN, and -0.0 is less than 0.0 */
+static inline T tp_ieee_minimum_D(T a, T b) { return a == b ? (__builtin_copysignF(1, a) < 0 ? a : b) : tp_minimum_D(a, b); }
+/* f */
+static inline T tp_ieee_maximum_D(T a, T b) { return a == b ? (__builtin_copysignF(1, a) < 0 ? b : a) : tp_maximum_D(a, b); }
+
 /* iu: the power by repeated squaring; 1 for a negative exponent */
 static inline T tp_ipow_D(T a, T b)
 {

@@ -381,6 +381,11 @@ static inline V tp_minimum_V(V a, V b) { return tp_select_V(tp_ne_V(a, a) | tp_l
 /* f */
 static inline V tp_maximum_V(V a, V b) { return tp_select_V(tp_ne_V(a, a) | tp_lt_V(b, a), a, b); }
 
+/* f: IEEE 754-2019: a NaN if one is a NaN, and -0.0 is less than 0.0 */
+static inline V tp_ieee_maximum_V(V a, V b) { return (V)((U)tp_maximum_V(a, b) & (U)tp_maximum_V(b, a)); }
+/* f */
+static inline V tp_ieee_minimum_V(V a, V b) { return (V)((U)tp_minimum_V(a, b) | (U)tp_minimum_V(b, a)); }
+
 /* f */
 static inline V tp_abs_V(V a) { return (V)((U)a & ~(U)tp_splat_V(-0.0F)); }
 /* i */

@@ -27,6 +27,7 @@ from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import unique_nodes
 from ...types.int_limits import EXACT_POWER_OF_TEN_F64
+from ...types.numpy_probes import numpy_orders_zeros
 from ...types.value_types import ELEMENTS, PARTS, ScalarType, is_weak
 from ..array_nests import dtype_expr
 from ..array_views import (
@@ -186,7 +187,8 @@ def _kinds(operands: Iterable[ast.expr], cx: Context) -> set[str]:
 
 def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
     """The rule of ``np.fmax`` (`comparison` is ``>=``) or ``np.fmin`` (``<=``): NaN only if both
-    operands are. The first operand if they compare equal. None for complex dtypes.
+    operands are. The first operand if they compare equal, but for NumPy's zeros that are ordered.
+    None for complex dtypes.
 
     If one operand is a float, the other is converted to a float first: NaN is never greater than an
     int. The ufunc `of_integers` serves ints and bools.
@@ -194,6 +196,7 @@ def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
     of_floats = f"T(A) if A {comparison} B or B != B else T(B)"
     of_a_float = f"T(A) if T(A) {comparison} T(B) or T(B) != T(B) else T(B)"
     of_others = f"NP.{of_integers}(A, B)"
+    of_ordered_zeros = f"T(B) if A != A else T(A) if B != B else NP.{of_integers}(T(A), T(B))"
 
     def rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
         operands = [bound[n] for n in ("a", "b") if n in bound.arguments]
@@ -201,6 +204,8 @@ def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
         if not bound.only("a", "b") or len(operands) != 2 or "c" in kinds:
             return None
         text = of_floats if kinds == {"f"} else of_a_float if "f" in kinds else of_others
+        if "f" in kinds and dtype != "f16" and numpy_orders_zeros():
+            text = of_ordered_zeros
         return ElementFormula(text, operands)
 
     return rule
@@ -265,7 +270,7 @@ def clip_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula 
 
     NumPy clips floats to scalar bounds by comparisons (as `lower_clip` of lowering does), which
     keep a zero where the bound is the zero of the other sign; to bounds of which one is an array,
-    by maximum and minimum, which put the bound in its place.
+    by a maximum and minimum that put the bound in its place, on any machine.
     """
     low, high = (bound.get(n) or bound.get(m) for n, m in (("a_min", "min"), ("a_max", "max")))
     if not bound.only("a", "a_min", "a_max", "min", "max"):
@@ -273,6 +278,9 @@ def clip_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula 
     if low is not None and high is not None:
         of_arrays = ELEMENTS[dtype].kind == "f" and any(cx.fact(b).rank != 0 for b in (low, high))
         text = "NP.minimum(NP.maximum(A, B), C)" if of_arrays else "NP.clip(A, B, C)"
+        if of_arrays and dtype != "f16" and numpy_orders_zeros():
+            raised = "(T(A) if A != A or A > B else T(B))"
+            text = "R if R != R or R < C else T(C)".replace("R", raised)
         return ElementFormula(text, [bound["a"], low, high])
     limit, text = (low, "NP.maximum(A, B)") if low is not None else (high, "NP.minimum(A, B)")
     return None if limit is None else ElementFormula(text, [bound["a"], limit])

@@ -58,7 +58,11 @@ from ...host_nodes import (
 )
 from ...options import Options, chosen_target
 from ...types import value_types
-from ...types.numpy_probes import numpy_fuses_complex_products, numpy_squares_by_products
+from ...types.numpy_probes import (
+    numpy_fuses_complex_products,
+    numpy_orders_zeros,
+    numpy_squares_by_products,
+)
 from ...types.value_types import ArgType, Function
 from ..compiled_variant import Variant
 from ..kernel_call.stub_functions import Arguments
@@ -274,12 +278,13 @@ def _cache_key(
         options, on_reject="warn", verify=0.0, background=False, progress=True
     )
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
-    numpy = np.__version__, numpy_fuses_complex_products(), numpy_squares_by_products()
+    probes = numpy_fuses_complex_products(), numpy_squares_by_products(), numpy_orders_zeros()
     machine = target.full_name, sorted(features())
     named = {
         n: (ty.name, description(ty.value)) if isinstance(ty, Function) else ty
         for n, ty in types.items()
     }
+    numpy = np.__version__, *probes
     parts = [sorted(named.items()), shaping, machine, flags, sys.version, numpy, _version()]
     code = code_digest(function.__code__)
     sizes = hexdigest(repr(target.caches).encode())[:16]
