@@ -56,6 +56,8 @@ HELP_FOR_DTYPE = {
     "S": "pass numbers in place of strings, for instance `np.unique({}, return_inverse=True)[1]`",
     "M": "pass `{}.astype(np.int64)`, the times as numbers",
     "m": "pass `{}.astype(np.int64)`, the durations as numbers",
+    "i": "pass `{}.astype(np.int64)`",
+    "u": "pass `{}.astype(np.uint64)`",
     "f": "pass `{}.astype(float)`",
     "c": "pass `{}.astype(complex)`",
     "V": "pass the fields of `{0}` as arrays of their own, such as `{0}['name']`",

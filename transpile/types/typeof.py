@@ -304,7 +304,9 @@ def _array(a: np.ndarray) -> ArgType:
     name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
     if name is None:
         kind = a.dtype.kind if a.dtype.isnative else "swapped"
-        return Opaque(f"array of {a.dtype}", "GUARD_DTYPE", dtype_kind=kind)
+        is_like_another = a.dtype.kind in "iu" and a.dtype.isnative  # NumPy prints int64, too
+        of = a.dtype.type.__name__ if is_like_another else a.dtype
+        return Opaque(f"array of {of}", "GUARD_DTYPE", dtype_kind=kind)
     if a.ndim + (name in PARTS) > MAX_RANK:
         of_complex = " of complex numbers" if name in PARTS else ""
         return Opaque(f"{a.ndim}-dimensional array{of_complex}", "GUARD_LAYOUT")

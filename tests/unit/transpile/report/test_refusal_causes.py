@@ -165,6 +165,19 @@ def test_the_cause_is_told(function: Any, x: Any, code: str, message: str) -> No
     assert rejection.help
 
 
+@pytest.mark.parametrize(("dtype", "usual"), [(np.longlong, np.int64), (np.ulonglong, np.uint64)])
+def test_an_integer_type_like_another_has_its_own_name(dtype: Any, usual: Any) -> None:
+    """NumPy prints both as one, where C has two types of a size."""
+    x = np.arange(3).astype(dtype)
+    report = fuse(other_array).report(x)
+    if dtype is usual:  # on Windows
+        assert report.accepted
+    else:
+        rejection, *_ = report.rejections
+        assert rejection.message == f"`x` is of type array of {dtype.__name__}"
+        assert rejection.help == f"pass `x.astype(np.{usual.__name__})`"
+
+
 def test_an_array_of_another_library_is_converted_by_the_caller() -> None:
     rejection, *_ = fuse(other_array).report(Frame(X)).rejections
     assert rejection.help == "pass `x.to_numpy()`"
