@@ -13,15 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loopir.fusion import Fusion, fuse_kernel
-from loopir.fusion.array_contraction import scalarize_arrays
-from loopir.fusion.zero_fills import fill_in_first_loop
 from loopir.ir_traversal import walk
-from loopir.ir_verifier import verify
 from loopir.lazy_dataclass import record, replace
 from loopir.machine_model import DEFAULT_MACHINE, Machine
 from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.passes import pass_list
 from loopir.passes.pass_list import Pass, run_pass
+from loopir.process.lazy_function import lazy_function
 from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
 from targets.build.build_kernel import build_kernel, wrong_target
 from targets.isa.target_registry import Target, runnable_targets, runs_here
@@ -36,14 +34,11 @@ from .call_plan import (
     python_scalar_params,
     strided_params,
 )
-from .containers.local_deques import deques_as_lists
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
 from .frontend.ast_walk import walk_nodes
-from .frontend.compile_tree import compile_tree
 from .frontend.iterators.comprehensions import map_to_generators
-from .frontend.iterators.named_ranges import ranges_as_calls
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, source_to_compile
 from .frontend.specialize.value_specialization import substitute_values
@@ -68,6 +63,14 @@ LOOP_IR, VECTOR_IR, TARGET_IR = "Loop IR", "vector IR", "target IR"
 C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
 
 _INPUTS = "function", "options", "machine", "target", "recording", "marked", "make_callable"
+# steps for such values alone, each imported when it first runs
+compile_tree = lazy_function(__package__, "frontend.compile_tree:compile_tree")
+deques_as_lists = lazy_function(__package__, "containers.local_deques:deques_as_lists")
+fill_in_first_loop = lazy_function("loopir.fusion", "zero_fills:fill_in_first_loop")
+ranges_as_calls = lazy_function(__package__, "frontend.iterators.named_ranges:ranges_as_calls")
+scalarize_arrays = lazy_function("loopir.fusion", "array_contraction:scalarize_arrays")
+verify = lazy_function("loopir", "ir_verifier:verify")
+
 _UNSET: Any = None  # the value of a field that no stage has set yet
 
 
@@ -136,11 +139,9 @@ class Compilation:
     @property
     def plain(self) -> Kernel:
         """The fused kernel in its simplest form, still scalar."""
-        from loopir.passes.canonical.canonicalize_loops import canonicalize_loops
-        from loopir.passes.canonical.simplify import simplify
-        from loopir.passes.memory.promote import promote
-
-        return simplify(promote(simplify(canonicalize_loops(self.plan.kernel))))
+        kernel = pass_list.simplify(pass_list.canonicalize_loops(self.plan.kernel))
+        simple: Kernel = pass_list.simplify(pass_list.promote(kernel))
+        return simple
 
     def mlir(self) -> str:
         """The kernel, still scalar, as MLIR. Raises `targets.mlir.NoMlirForm`."""
@@ -184,8 +185,7 @@ def _inline(s: Compilation) -> Compilation:
 
 
 def _replace_locals(s: Compilation) -> Compilation:
-    # their modules are entered only for such values; `called` keeps the names for the guards
-    tree, resolve = s.tree, s.scope.resolve
+    tree, resolve = s.tree, s.scope.resolve  # `called` keeps the names for the guards
     values = [n.value for n in walk_nodes(tree) if isinstance(n, ast.Assign)]
     made = [resolve(n.func) for n in walk_nodes(*values) if isinstance(n, ast.Call)]
     for maker, replaced in ((deque, deques_as_lists), (range, ranges_as_calls)):

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 from operator import is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.access import accesses
 from ..analysis.dependence import may_alias
@@ -30,24 +30,30 @@ from ..ir_traversal import bottom_up, contains, contains_nest, walk_statements
 from ..lazy_dataclass import record, replace
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from ..passes.memory.dead_stores import without_dead_stores
+from ..process.lazy_function import lazy_function
 from ..rejection import Rejection
-from .array_contraction import contract_arrays, without_dead_loads
-from .coalesce_arrays import coalesce_arrays
-from .equal_lengths import unify_lengths
-from .filter_fusion import fuse_over_filter
 from .forward_stores import forward_stores
-from .fusion_legality import (
-    ALIGNMENT_DEPENDENT_CODES,
-    can_fuse,
-    judge_fusion,
-    uncounted_rejections,
-)
 from .iteration_domains import affine_bindings, perfect_nest
 from .loop_pairs import FusionOptions, LoopPair, make_loop_pair
-from .rematerialize import rematerialize
-from .shift_and_peel import Alignment, alignments, shift_and_peel
+
+if TYPE_CHECKING:
+    from .shift_and_peel import Alignment
 
 __all__ = ["FUSION_BUDGET", "Fusion", "fuse_kernel"]
+
+# -- Steps that a kernel with one loop does without, each imported when it first runs
+
+alignments = lazy_function(__package__, "shift_and_peel:alignments")
+can_fuse = lazy_function(__package__, "fusion_legality:can_fuse")
+coalesce_arrays = lazy_function(__package__, "coalesce_arrays")
+contract_arrays = lazy_function(__package__, "array_contraction:contract_arrays")
+fuse_over_filter = lazy_function(__package__, "filter_fusion:fuse_over_filter")
+judge_fusion = lazy_function(__package__, "fusion_legality:judge_fusion")
+rematerialize = lazy_function(__package__, "rematerialize")
+shift_and_peel = lazy_function(__package__, "shift_and_peel")
+uncounted_rejections = lazy_function(__package__, "fusion_legality:uncounted_rejections")
+unify_lengths = lazy_function(__package__, "equal_lengths:unify_lengths")
+without_dead_loads = lazy_function(__package__, "array_contraction:without_dead_loads")
 
 FUSION_BUDGET = 3_000_000
 """How many pairs of accesses the dependence tests of one kernel may compare; about a second. Two
@@ -232,6 +238,8 @@ class _LoopFuser:
             return None
         second = self.with_names_of(first, second)
         over_filter = fuse_over_filter(self.kernel, first, second, self.fresh.name)
+        from .shift_and_peel import Alignment
+
         alignment = Alignment(first, over_filter or second)
         p = self.pair(alignment, between, outer, brief=in_order)
         if in_order:
@@ -297,6 +305,8 @@ class _LoopFuser:
         only if all of them are about the order of accesses, or about ranges that differ
         (`ALIGNMENT_DEPENDENT_CODES`).
         """
+        from .fusion_legality import ALIGNMENT_DEPENDENT_CODES
+
         if not {r.code for r in reasons} <= ALIGNMENT_DEPENDENT_CODES:
             return None
         proposals = alignments(self.kernel, original.first, original.second, outer, self.bindings)

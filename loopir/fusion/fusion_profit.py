@@ -32,14 +32,11 @@ from ..nodes import (
     VecLoop,
 )
 from ..op_table import OPS
-from ..passes.canonical.simplify import simplify
 from ..passes.loop_splitting import max_trips_of_strip
 from ..passes.loops.unroll import is_fully_unrolled
 from ..passes.pass_list import PASS_LIST, run_pass
 from ..passes.scalar.if_convert_scalar import FLOAT_DTYPES, MAX_OP_WEIGHT, unpredictable_branches
-from ..passes.vector.if_convert import if_convert
 from ..passes.vector.prefix_scans import running_reduction_of
-from ..passes.vector.vectorize import vectorize
 from ..passes.vector.vectorize_legality import vectorization_obstacle
 from ..rejection import Rejection
 from .iteration_domains import perfect_nest
@@ -262,9 +259,9 @@ def _becomes_vectors(kernel: Kernel) -> bool:
     """
     for step in PASS_LIST:
         kernel = run_pass(step, kernel)
-        if step.run is vectorize:
+        if step.name == "vectorize":
             break
-        if step.run in (simplify, if_convert) and _has_vectors(kernel, or_can_have=True):
+        if step.name in ("simplify", "if_convert") and _has_vectors(kernel, or_can_have=True):
             return True
     return _has_vectors(kernel)
 

@@ -5,7 +5,6 @@
 """
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from itertools import product
@@ -23,82 +22,76 @@ from ..ir_traversal import (
 )
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
-from ..nodes import (
-    Call,
-    Check,
-    If,
-    Interval,
-    Kernel,
-    Loop,
-    PredLoop,
-    Store,
-    VecLoop,
-    While,
-)
-from .canonical.canonicalize_loops import canonicalize_loops
-from .canonical.promote_f16 import promote_f16
-from .canonical.simplify import simplify
-from .checks.check_elimination import check_elimination
-from .checks.defer_overflow import defer_overflow
-from .checks.hoist_capacity import hoist_capacity
-from .checks.hoist_checks import hoist_checks
-from .checks.hoist_overflow import hoist_overflow
-from .checks.inductive_ranges import inductive_ranges
-from .checks.nest_ranges import nest_ranges
-from .checks.range_checks import range_checks
-from .checks.repeated_checks import repeated_checks
-from .loops.block_cache import block_cache
-from .loops.block_rows import block_rows
-from .loops.distribute import distribute
-from .loops.fission import fission
-from .loops.interchange_reductions import interchange_reductions
-from .loops.jam import jam
-from .loops.jam_rows import jam_rows
-from .loops.partition_loops import partition_loops
-from .loops.permute_loops import permute_loops
-from .loops.permute_reductions import permute_reductions
-from .loops.popcount_loops import popcount_loops
-from .loops.split_at_pivot import split_at_pivot
-from .loops.split_on_flag import split_on_flag
-from .loops.unroll import unroll
-from .memory.carry_indexed import carry_indexed
-from .memory.compress_stores import compress_stores
-from .memory.conditional_stores import conditional_stores
-from .memory.dead_stores import dead_stores
-from .memory.fixed_order_recurrences import fixed_order_recurrences
-from .memory.load_elimination import load_elimination
-from .memory.pack_bools import pack_bools
-from .memory.pack_gathers import pack_gathers
-from .memory.pack_operands import pack_operands
-from .memory.promote import promote
-from .parallel.parallelize import parallelize
-from .reduce.arg_reduction import arg_reduction
-from .reduce.blocked_summation import blocked_summation
-from .reduce.keep_fold_order import keep_fold_order
-from .reduce.minmax_split import minmax_split
-from .reduce.peel_store_forward import peel_store_forward
-from .reduce.skip_blocks import skip_blocks
-from .reduce.version_short_reductions import version_short_reductions
-from .scalar.common_subexpressions import common_subexpressions
-from .scalar.exit_values import exit_values
-from .scalar.hoist import hoist
-from .scalar.if_convert_scalar import if_convert_scalar
-from .scalar.lower_selects import lower_selects
-from .scalar.narrow_integers import narrow_integers
-from .scalar.plain_subscripts import plain_subscripts
-from .scalar.predictive_commoning import predictive_commoning
-from .scalar.sink import sink
-from .scalar.version_narrow_integers import version_narrow_integers
-from .vector.if_convert import if_convert
-from .vector.narrow_counts import narrow_counts
-from .vector.narrow_lanes import narrow_lanes
-from .vector.vectorize import vectorize
-from .vector.vectorize_divergent import vectorize_divergent
-from .vector.vectorize_outer import vectorize_outer
-from .vector.vectorize_search import vectorize_search
-from .vector.version_dependences import version_dependences
+from ..nodes import Call, Check, If, Interval, Kernel, Loop, PredLoop, Store, VecLoop, While
+from ..process.lazy_function import lazy_function
 
 __all__ = ["PASS_LIST", "Pass", "numbered", "optimise", "pass_names", "run_pass"]
+
+
+# -- The passes. Each is imported when it first runs
+
+canonicalize_loops = lazy_function(__package__, "canonical.canonicalize_loops")
+promote_f16 = lazy_function(__package__, "canonical.promote_f16")
+simplify = lazy_function(__package__, "canonical.simplify")
+check_elimination = lazy_function(__package__, "checks.check_elimination")
+defer_overflow = lazy_function(__package__, "checks.defer_overflow")
+hoist_capacity = lazy_function(__package__, "checks.hoist_capacity")
+hoist_checks = lazy_function(__package__, "checks.hoist_checks")
+hoist_overflow = lazy_function(__package__, "checks.hoist_overflow")
+inductive_ranges = lazy_function(__package__, "checks.inductive_ranges")
+nest_ranges = lazy_function(__package__, "checks.nest_ranges")
+range_checks = lazy_function(__package__, "checks.range_checks")
+repeated_checks = lazy_function(__package__, "checks.repeated_checks")
+block_cache = lazy_function(__package__, "loops.block_cache")
+block_rows = lazy_function(__package__, "loops.block_rows")
+distribute = lazy_function(__package__, "loops.distribute")
+fission = lazy_function(__package__, "loops.fission")
+interchange_reductions = lazy_function(__package__, "loops.interchange_reductions")
+jam = lazy_function(__package__, "loops.jam")
+jam_rows = lazy_function(__package__, "loops.jam_rows")
+partition_loops = lazy_function(__package__, "loops.partition_loops")
+permute_loops = lazy_function(__package__, "loops.permute_loops")
+permute_reductions = lazy_function(__package__, "loops.permute_reductions")
+popcount_loops = lazy_function(__package__, "loops.popcount_loops")
+split_at_pivot = lazy_function(__package__, "loops.split_at_pivot")
+split_on_flag = lazy_function(__package__, "loops.split_on_flag")
+unroll = lazy_function(__package__, "loops.unroll")
+carry_indexed = lazy_function(__package__, "memory.carry_indexed")
+compress_stores = lazy_function(__package__, "memory.compress_stores")
+conditional_stores = lazy_function(__package__, "memory.conditional_stores")
+dead_stores = lazy_function(__package__, "memory.dead_stores")
+fixed_order_recurrences = lazy_function(__package__, "memory.fixed_order_recurrences")
+load_elimination = lazy_function(__package__, "memory.load_elimination")
+pack_bools = lazy_function(__package__, "memory.pack_bools")
+pack_gathers = lazy_function(__package__, "memory.pack_gathers")
+pack_operands = lazy_function(__package__, "memory.pack_operands")
+promote = lazy_function(__package__, "memory.promote")
+parallelize = lazy_function(__package__, "parallel.parallelize")
+arg_reduction = lazy_function(__package__, "reduce.arg_reduction")
+blocked_summation = lazy_function(__package__, "reduce.blocked_summation")
+keep_fold_order = lazy_function(__package__, "reduce.keep_fold_order")
+minmax_split = lazy_function(__package__, "reduce.minmax_split")
+peel_store_forward = lazy_function(__package__, "reduce.peel_store_forward")
+skip_blocks = lazy_function(__package__, "reduce.skip_blocks")
+version_short_reductions = lazy_function(__package__, "reduce.version_short_reductions")
+common_subexpressions = lazy_function(__package__, "scalar.common_subexpressions")
+exit_values = lazy_function(__package__, "scalar.exit_values")
+hoist = lazy_function(__package__, "scalar.hoist")
+if_convert_scalar = lazy_function(__package__, "scalar.if_convert_scalar")
+lower_selects = lazy_function(__package__, "scalar.lower_selects")
+narrow_integers = lazy_function(__package__, "scalar.narrow_integers")
+plain_subscripts = lazy_function(__package__, "scalar.plain_subscripts")
+predictive_commoning = lazy_function(__package__, "scalar.predictive_commoning")
+sink = lazy_function(__package__, "scalar.sink")
+version_narrow_integers = lazy_function(__package__, "scalar.version_narrow_integers")
+if_convert = lazy_function(__package__, "vector.if_convert")
+narrow_counts = lazy_function(__package__, "vector.narrow_counts")
+narrow_lanes = lazy_function(__package__, "vector.narrow_lanes")
+vectorize = lazy_function(__package__, "vector.vectorize")
+vectorize_divergent = lazy_function(__package__, "vector.vectorize_divergent")
+vectorize_outer = lazy_function(__package__, "vector.vectorize_outer")
+vectorize_search = lazy_function(__package__, "vector.vectorize_search")
+version_dependences = lazy_function(__package__, "vector.version_dependences")
 
 
 # -- Conditions of the rows below, asked of the kernel before each pass
@@ -543,6 +536,8 @@ def pass_names(words: Collection[str]) -> frozenset[str]:
     known = (*names, *invocations)
     for word in words:
         if word not in known:
+            import difflib
+
             close = difflib.get_close_matches(word, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f" (known: {', '.join(names)})"
             raise ValueError(f"no pass {word!r}{hint}")

@@ -22,7 +22,6 @@ from .parameter_specs import (
     ParameterSpec,
     parameter_specs,
 )
-from .portable_call import PortableCall
 from .signal_checks import connect_natively, connect_portably
 from .trampoline import build_in_background, trampoline
 
@@ -96,6 +95,8 @@ def load_kernel(
     address = library.address("tp_kernel")
     opened = trampoline(trampoline_path) if native else None
     if opened is None:
+        from .portable_call import PortableCall
+
         portable = PortableCall(library, address, rows, keeps_gil=keeps_gil)
         checked = connect_portably(library, portable)
         return LoadedKernel(library, checked, False, address, rows, 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import inspect
 import sys
 import tempfile
 import time
@@ -83,7 +84,7 @@ def compiled(
 
 def entered(run: Callable[[], object]) -> tuple[int, int]:
     """How many files of ours `run` enters, and how often it calls macros."""
-    asked = {m.__code__ for m in MACROS if hasattr(m, "__code__")}
+    asked = {inspect.unwrap(m).__code__ for m in MACROS}
     files, calls = set[str](), 0
 
     def note(frame: FrameType, event: str, _: object) -> None:

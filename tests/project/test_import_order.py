@@ -91,6 +91,7 @@ transpile.numpy.functions
 transpile.containers
 transpile.containers.tables
 transpile.numpy.indexing
+transpile.frontend.macros.macro_table
 transpile.expand
 transpile.frontend.inline
 transpile.lower.*
@@ -157,11 +158,30 @@ def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, f"{start}.{alias.name}") for alias in names)
 
 
+def lazily_imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Line and full name of each ``lazy_function(__package__, "module:name")``, and of each
+    ``lazy_macro("module:name", …)``.
+    """
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name("lazy_function"), args=[start, ast.Constant(str(path))]):
+                start = ast.literal_eval(start) if isinstance(start, ast.Constant) else package
+            case ast.Call(func=ast.Name("lazy_macro"), args=[ast.Constant(str(path)), *_]):
+                start = "transpile"
+            case _:
+                continue
+        module, _, name = path.partition(":")
+        yield node.lineno, f"{start}.{module}.{name or module.rpartition('.')[2]}"
+
+
 @functools.cache
 def imports_of(name: str) -> list[tuple[int, str]]:
     path = MODULES[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return [*imported(tree_of(path), package)]
+    found = [*imported(tree_of(path), package)]
+    if "lazy_function(" in path.read_text(encoding="utf-8"):
+        found += lazily_imported(tree_of(path), package)
+    return found
 
 
 def as_module(name: str) -> str | None:
@@ -277,6 +297,18 @@ def test_what_tests_import_of_ours_exists(path: Path) -> None:
     assert [name for name in ours if not exists(name)] == []
 
 
+def test_lazy_functions_exist() -> None:
+    """A row may name a function that no test calls."""
+    found = [
+        target
+        for name in MODULES
+        if any(t.endswith("lazy_function.lazy_function") for _, t in imports_of(name))
+        for _, target in lazily_imported(tree_of(MODULES[name]), name.rpartition(".")[0])
+    ]
+    assert len(found) > 50
+    assert [target for target in found if not exists(target)] == []
+
+
 @each_module
 def test_imports_point_to_lower_layers(name: str) -> None:
     own = entry_of(name, ORDER)
@@ -318,7 +350,8 @@ def test_modules_imported_by_name_are_few() -> None:
         if re.search(r"\bimport_module\(|__import__\(", path.read_text(encoding="utf-8"))
     }
     assert found == {
-        "transpile", "transpile.numpy.function_table", "transpile.containers.method_table",
+        "loopir.process.lazy_function", "transpile", "transpile.random_numbers",
+        "transpile.numpy.function_table", "transpile.containers.method_table",
         "transpile.runtime.cache.disk_cache", "transpile.runtime.cache.function_pickling",
         "transpile.cli.static.find_modules", "transpile.ahead.built_functions",
         "targets.abi.object_layout", "targets.build.shared_library",

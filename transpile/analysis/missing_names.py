@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import FunctionType, ModuleType
@@ -79,8 +78,10 @@ def _missing_of_lists(
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if (
                 name in lists and not hasattr(lists[name], attribute)
             ):
+                from difflib import get_close_matches
+
                 public = [n for n in dir(lists[name]) if n[0] != "_"]
-                close = difflib.get_close_matches(attribute, public, n=1)
+                close = get_close_matches(attribute, public, n=1)
                 help = f"did you mean `{close[0]}`?" if close else "correct the name"
                 message = f"a {lists[name].__name__} has no attribute `{attribute}`: " \
                           "Python raises AttributeError"
@@ -178,7 +179,9 @@ def _not_defined(
     the function binds, `local`, else of those around it, `outer`. ``is_local``: the function itself
     updates the name, which makes it a local one.
     """
-    known = (difflib.get_close_matches(name, sorted(n), n=1, cutoff=_CLOSE) for n in (local, outer))
+    from difflib import get_close_matches
+
+    known = (get_close_matches(name, sorted(n), n=1, cutoff=_CLOSE) for n in (local, outer))
     close = next(filter(None, known), [])
     meant = f"; did you mean `{close[0]}`?" if close else ""
     help = f"define or import `{name}` before the function is called"
@@ -191,8 +194,10 @@ def _no_attribute(module: ModuleType, name: str, node: ast.AST) -> Rejection:
     """The rejection of an attribute `name` that `module` does not have. It proposes the most
     similar public one (`_CLOSE`): ``NumPy has no `cumsun`; did you mean `cumsum`?``
     """
+    from difflib import get_close_matches
+
     public = [n for n in vars(module) if n[0] != "_"]
-    close = difflib.get_close_matches(name, public, n=1, cutoff=_CLOSE)
+    close = get_close_matches(name, public, n=1, cutoff=_CLOSE)
     meant = f"; did you mean `{close[0]}`?" if close else ""
     owner = "NumPy" if module is np else f"the module `{module.__name__}`"
     message = f"{owner} has no `{name}`{meant}"

@@ -12,12 +12,12 @@ from itertools import groupby
 from loopir.dtypes import DTYPES
 from loopir.op_table import OPS, Op
 
-from ..expand import MACROS
+from ..frontend.macros.macro_table import MACROS
 from ..numpy.function_row import Family, Row
 from ..numpy.function_table import FUNCTIONS, REDUCE_ARGUMENTS, signatures
 from ..numpy.function_table import METHODS as ARRAY_METHODS
 from ..numpy.functions.identity_table import IDENTITIES
-from ..random_numbers import METHODS, state_templates
+from ..random_numbers import FAMILIES, draw_functions, state_templates
 from ..random_numbers.ziggurat import ZIGGURAT_TABLES
 
 __all__ = ["supported_functions"]
@@ -227,9 +227,9 @@ def _draws() -> Iterator[str]:
         "legacy": "`np.random.RandomState` of MT19937, and the functions of `np.random`",
         "pcg": "`np.random.Generator` of PCG64, as `np.random.default_rng` makes them",
     }
-    for family, methods in METHODS.items():
+    for family in FAMILIES:
         calls = []
-        for name, run in sorted(methods.items()):
+        for name, run in sorted(draw_functions(family).items()):
             arguments = (
                 p for p in inspect.signature(run).parameters if p not in state_templates(family)
             )
@@ -239,12 +239,12 @@ def _draws() -> Iterator[str]:
 
 def _macros() -> Iterator[str]:
     """The macros in order, each with the summary and the example of its docstring."""
-    yield "Constructs that are expanded into loops, in the order of `transpile/expand.py`."
+    yield "Constructs that are expanded into loops, in the order in which they are tried."
     yield ""
     yield "| macro | | for example |"
     yield "|---|---|---|"
     for macro in MACROS:
-        summary, _, example = (inspect.getdoc(macro) or "").partition("\n\n")
+        summary, _, example = (inspect.getdoc(inspect.unwrap(macro)) or "").partition("\n\n")
         source = example.partition("→\n")[0].strip().splitlines()
         summary_cell = " ".join(summary.split()).replace("|", "\\|")
         source_cell = "<br>".join(f"`{line.rstrip()}`" for line in source).replace("|", "\\|")

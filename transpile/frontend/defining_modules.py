@@ -71,7 +71,7 @@ def is_defined_in(value: object, package: str) -> bool:
 
 def is_numpy_random(value: object) -> bool:
     """Whether `numpy.random` defines the function or class `value`: it draws random numbers."""
-    return is_defined_in(value, np.random.__name__)
+    return is_defined_in(value, "numpy.random")
 
 
 def is_builtin(value: object) -> bool:

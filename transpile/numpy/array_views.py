@@ -8,7 +8,7 @@ expression and emits one loop nest that evaluates it::
     x * 2.0 + y   →   shape: (x.shape[0],)   checks: x.shape[0] != y.shape[0]
                       at(i): np.add(np.multiply(x[i], 2.0), y[i])
 
-`view_of` tries the rules of ``cx.view_rules`` in order (``transpile/expand.py`` has the list:
+`view_of` tries the rules of ``cx.view_rules`` in order (`macro_table` has the list:
 subscripts, elementwise operations, formulas, movements …). A subexpression without a rule is
 computed before the statement and bound to a fresh name. The statements that do so are in NumPy's
 order of evaluation.
@@ -68,7 +68,7 @@ def view_of(e: ast.expr, cx: Context) -> View | None:
 
     1. A scalar is the same at all subscripts.
     2. A name of an array is read at the subscripts.
-    3. Each of ``cx.view_rules`` (`transpile.expand.VIEW_RULES`) knows some forms of expressions.
+    3. Each of ``cx.view_rules`` (`macro_table.VIEW_RULES`) knows some forms of expressions.
     4. What no rule knows is computed by a statement before the current one, which binds it to a
        fresh name.
     """

@@ -108,7 +108,7 @@ class Row(NamedTuple):
     A row without any of these, as ``Row("nancumsum")``, holds the facts only. A macro that names
     the function (``@fires_on(..., calls=...)``) expands its calls: `identity_table.IDENTITIES`
     (``nansum``, ``cov``), `matrix_products` (``dot``, ``matmul``), `einsum` (``einsum``,
-    ``tensordot``) and others of `expand.MACROS`; or a view rule does (`expand.VIEW_RULES`). The
+    ``tensordot``) and others of `macro_table.MACROS`; or a view rule does (`VIEW_RULES` there). The
     macro that expands ``np.sum`` also expands the method of the same name, ``.sum``.
     """
 

@@ -21,7 +21,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, MethodType
+from functools import cache
+from importlib import import_module
+from types import BuiltinFunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from ..frontend.core_nodes import copy_location
@@ -36,20 +38,33 @@ from ..types.generator_state import (
     uses_fma,
 )
 from ..types.value_types import ArgType, GeneratorType
-from . import pcg64, python_random, random_state
 from .ziggurat import ZIGGURAT_TABLES, table
 
 __all__ = [
-    "COPIED_PARTS", "METHODS", "Draw", "draw_of",
+    "COPIED_PARTS", "FAMILIES", "Draw", "draw_functions", "draw_of",
     "store_pending_gaussian", "state_templates", "locked", "state_arrays", "table", "ArrayDraw",
     "array_draw_of",
 ]
 
-METHODS: Mapping[str, Mapping[str, Any]] = {
-    family: {name: getattr(module, name) for name in module.__all__}
-    for family, module in (("python", python_random), ("legacy", random_state), ("pcg", pcg64))
+FAMILIES: Mapping[str, str] = {
+    "python": "python_random", "legacy": "random_state", "pcg": "pcg64",
 }
-"""For each family, the draw functions by the names of the methods."""
+"""For each family, the module of this package that has its draw functions."""
+
+
+def __getattr__(name: str) -> ModuleType:
+    """The module `name` of a family. It is imported where a function draws: most draw nothing."""
+    if name in FAMILIES.values():
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def draw_functions(family: str) -> Mapping[str, Any]:
+    """The draw functions of `family`, by the names of the methods."""
+    module = import_module(f"{__name__}.{FAMILIES[family]}")
+    return {name: getattr(module, name) for name in module.__all__}
+
 
 _METHODS_WITH_PRODUCTS = {"lognormal", "normal", "randn", "standard_normal", "uniform"}
 """Methods that add a product to a number. A NumPy that was compiled with fused multiply-adds
@@ -102,8 +117,8 @@ def draw_of(
     # Only these types are asked for `__self__`: reading it from others may run user code.
     if isinstance(value, (BuiltinFunctionType, MethodType)):  # of a global
         generator = value.__self__
-        family = generator_family(generator)
-        if family is not None:
+        is_function = isinstance(generator, ModuleType)
+        if not is_function and (family := generator_family(generator)) is not None:
             method = from_ast(func)
             return _draw_method(
                 family, value.__name__, HostAttribute(method, "__self__"), id(generator), method,
@@ -124,7 +139,7 @@ def _draw_method(
     """The draw of `method`; None where it is not compiled. The other parameters are the fields of
     `Draw`.
     """
-    runs = METHODS[family].get(method)
+    runs = draw_functions(family).get(method)
     if runs is None or (method in _METHODS_WITH_PRODUCTS and uses_fma(family)):
         return None
     params = runs.__code__.co_varnames[: runs.__code__.co_argcount]

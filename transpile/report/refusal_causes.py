@@ -41,11 +41,11 @@ from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.macros.macro_patterns import registered
 from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import Source, is_within, read_source, span_of
-from ..lower.scalars.callable_ops import GENERATOR_MAKERS, library_of
+from ..lower.scalars.callable_ops import generator_makers, library_of
 from ..lower.scalars.lower_calls import has_rule
 from ..lower.scalars.refused_calls import help_for_call, how_uncompiled
 from ..numpy.function_table import function_row
-from ..random_numbers import METHODS
+from ..random_numbers import draw_functions
 from ..types.typeof import type_of
 from ..types.value_types import ArgType, GeneratorType, ObjectType, Opaque, WrappedFunction
 from .user_terms import CITATION, cited_names, helpers_of, user_terms, with_help_for_type
@@ -204,7 +204,7 @@ def _method_of_generator(
 def _not_drawn(call: ast.Call, family: str) -> Rejection | None:
     """The rejection of a call of a generator's method that is not compiled with these keywords."""
     assert isinstance(call.func, ast.Attribute)
-    runs = METHODS[family].get(call.func.attr)
+    runs = draw_functions(family).get(call.func.attr)
     if runs and {k.arg for k in call.keywords} <= {"size", *runs.__code__.co_varnames}:
         return None
     why = "is not compiled with these arguments" if runs else "is not a method that is compiled"
@@ -530,7 +530,7 @@ def uncompiled_calls(function: FunctionType) -> Iterator[Rejection]:
     nodes = [*walk_nodes(*tree.body)]
     made = {
         to.id: family for n in nodes for to, value in name_bindings(n)
-        for maker, family in GENERATOR_MAKERS
+        for maker, family in generator_makers()
         if isinstance(value, ast.Call) and scope.resolve(value.func) is maker
     }
     loops = (n for n in nodes if isinstance(n, (ast.For, ast.While)))
@@ -579,7 +579,7 @@ def _is_not_compiled(function: object | None) -> bool:
     owner = function if isinstance(function, _KINDS_WITH_MODULE) else type(function)
     if isinstance(function, WrappedFunction) or is_declared_callee(function):
         return False
-    if library_function_of(function) or any(function is maker for maker, _ in GENERATOR_MAKERS):
+    if library_function_of(function) or any(function is maker for maker, _ in generator_makers()):
         return False
     if is_python_class(function) and not is_numpys(owner):
         return False

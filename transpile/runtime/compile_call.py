@@ -24,6 +24,7 @@ from ..types.value_types import ArgType
 from .cache import disk_cache
 from .compiled_variant import Variant
 from .process.compile_progress import showing_progress
+from .process.garbage_collection import keep_imported
 
 if TYPE_CHECKING:
     from ..pipeline import Compilation
@@ -72,6 +73,7 @@ def compile_variant(
         raise
     if stores:
         disk_cache.store_variant(function, types, options, target, state.interface, state.entry)
+    keep_imported()
     variant: Variant = state.variant
     return variant
 

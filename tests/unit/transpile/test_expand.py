@@ -50,7 +50,7 @@ WORLD |= {"i": 1, "j": 1, "n": 3}
 
 @pytest.mark.parametrize("macro", MACROS, ids=lambda m: m.__name__)
 def test_docstring(macro):
-    _, _, example = inspect.getdoc(macro).partition("\n\n")
+    _, _, example = inspect.getdoc(inspect.unwrap(macro)).partition("\n\n")
     before, _, after = example.partition("→\n")
     after = after.partition("\n\n")[0]
     text = f"def f({', '.join(WORLD)}):\n" + textwrap.indent(textwrap.dedent(before), "    ")
@@ -214,7 +214,7 @@ def test_each_macro_is_needed(part):
         return ast.dump(tree), [note for n in ast.walk(tree) if (note := obstacle(n))]
 
     for macro in MACROS[part::3]:
-        example = inspect.getdoc(macro).partition("\n\n")[2].partition("→\n")[0]
+        example = inspect.getdoc(inspect.unwrap(macro)).partition("\n\n")[2].partition("→\n")[0]
         head = f"def f({', '.join(WORLD)}):\n"
         text = head + textwrap.indent(textwrap.dedent(example), "    ")
         names: dict = {**MODULES, "MOVES": (1, 0, -1)}

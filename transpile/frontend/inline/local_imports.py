@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, cast
 
+import numpy as np
+
 from loopir.lazy_dataclass import record
 
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostHelper, HostItem, HostName
@@ -213,6 +215,8 @@ def _guards_of_path(path: str) -> dict[HostExpr, object]:
 def _module(path: str) -> tuple[HostExpr, ModuleType]:
     """The loaded module `path`, and the expression for it. Raises _NotLoaded."""
     module = sys.modules.get(path)
+    if module is None and path == "numpy.random":
+        module = np.random  # NumPy imports it when it is first read
     if type(module) is not ModuleType:
         raise _NotLoaded
     if getattr(vars(module).get("__spec__"), "_initializing", False):
@@ -225,6 +229,8 @@ def _attribute(expr: HostExpr, module: object, name: str) -> tuple[HostExpr, obj
     namespace, so that no ``__getattr__`` of the module runs. ``expr`` evaluates to the module.
     Raises _NotLoaded where it has no such attribute.
     """
+    if module is np and name == "random":
+        _module("numpy.random")  # puts it into the namespace
     if type(module) is not ModuleType or name not in vars(module):
         raise _NotLoaded
     return HostItem(HostAttribute(expr, "__dict__"), HostConst(name)), vars(module)[name]

@@ -151,7 +151,7 @@ class Context:
     the arguments and free names whose values decided what was compiled, which lowering guards
     (`guard`), and bindings of displays of constants (`bind_constants`). ``written_by_closures``:
     names that local functions bind by ``nonlocal``. ``view_rules``: see
-    `transpile.expand.VIEW_RULES`.
+    `macro_table.VIEW_RULES`.
     """
 
     def __init__(

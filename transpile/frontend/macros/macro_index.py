@@ -6,22 +6,31 @@ asks) computes a `_Key`: the node's type, the types of some parts, and what it c
 macros whose declarations accept the key are cached by the key; of these, each macro whose ``when``
 condition also holds is called. An index only saves time: a macro that is left out would have
 returned None.
+
+Most macros are imported when they are first called (`lazy_function`): compiling one function needs
+few. Until then an index knows the declarations of their row in ``MACROS`` (`declared`), which may
+accept more nodes than those of the macro itself.
 """
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from types import BuiltinFunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from loopir.process.lazy_function import LazyFunction
+
 from ..core_nodes import ReplayIf
+from ..defining_modules import is_builtin, is_numpys
 from .macro_context import Context
 
 __all__ = [
-    "BOUND", "CALLED", "EXPRESSIONS", "METHOD", "UFUNC", "Declaration", "MacroIndex",
-    "declarations_of", "fires_on", "is_declared_callee", "numpy_callees", "other_than",
+    "ARRAY_METHOD", "BOUND", "CALLED", "EXPRESSIONS", "METHOD", "NUMPY", "OTHER", "UFUNC",
+    "Declaration", "MacroIndex", "declarations_of", "declared", "fires_on", "is_declared_callee",
+    "kind_of_callee", "numpy_callees", "on", "other_than",
 ]
 
 When: TypeAlias = Callable[[Any, Context], object]
@@ -34,9 +43,16 @@ below, or "" for what no macro declares.
 
 _M = TypeVar("_M", bound=Callable[..., Any])
 
-METHOD, CALLED, UFUNC, BOUND = ".", "()", "ufunc", "bound"
-"""Kinds of callees: a method of a value of the function (``x.sum``), the result of a call
-(``f()()``), a NumPy ufunc, and a builtin method of a global object (``rng.random``).
+METHOD, ARRAY_METHOD, CALLED = ".", ".array", "()"
+NUMPY, UFUNC, BOUND, OTHER = "numpy", "ufunc", "bound", "other"
+"""Kinds of callees:
+
+- METHOD: a method of a value of the function, ``v.item``; ARRAY_METHOD: one with a name that a
+  method of arrays has, ``x.sum``. A declaration with METHOD means both;
+- CALLED: the result of a call, ``f()()``;
+- UFUNC: a ufunc of NumPy; NUMPY: another function or class of NumPy;
+- BOUND: a builtin method of a global object, ``rng.random``;
+- OTHER: what is none of these, no builtin of Python's, and was not made by ``def``: ``math.sqrt``.
 """
 
 EXPRESSIONS: tuple[type[ast.AST], ...] = (
@@ -141,28 +157,45 @@ def fires_on(
     itself, and so must ask what is called (`Context.resolve`, `Context.builtin`). Raises ValueError
     for a field that is not in `_PARTS`.
     """
+    declaration = on(*kinds, calls=calls, when=when, **parts)
+    return lambda macro: declared(macro, declaration)
+
+
+def declared(macro: _M, *declarations: Declaration) -> _M:
+    """`macro` itself, which now has these declarations besides those that it has."""
+    _declared[id(macro)] = macro, (*declarations, *(declarations_of(macro) or ()))
+    return macro
+
+
+def on(
+    *kinds: type[ast.AST], calls: Iterable[object] | None = None, when: When | None = None,
+    **parts: type[Any] | tuple[type[Any], ...],
+) -> Declaration:
+    """The declaration of `fires_on` with these arguments."""
     fields = {n: t if isinstance(t, tuple) else (t,) for n, t in parts.items()}
     for kind in kinds:
         unknown = fields.keys() - _PARTS.get(kind, ())
         if unknown:
             raise ValueError(f"{kind.__name__} is not selected by its {', '.join(sorted(unknown))}")
     callees = None if calls is None else frozenset(map(_register_callee, calls))
-
-    def declare(macro: _M) -> _M:
-        declaration = Declaration(frozenset(kinds), fields, callees, when)
-        _declared[id(macro)] = macro, (declaration, *(declarations_of(macro) or ()))
-        return macro
-
-    return declare
+    if callees and METHOD in callees:
+        callees |= {ARRAY_METHOD}
+    return Declaration(frozenset(kinds), fields, callees, when)
 
 
 def declarations_of(macro: Callable[..., Any]) -> tuple[Declaration, ...] | None:
-    """The declarations of `macro`; None if it has none, and is called on every node."""
+    """The declarations of `macro`; None if it has none, and is called on every node. Of a macro
+    that is not imported yet: those of its row.
+    """
+    if isinstance(macro, LazyFunction) and macro.is_imported:
+        return declarations_of(macro.__wrapped__)
     return _declared[id(macro)][1] if id(macro) in _declared else None
 
 
 def is_declared_callee(function: object) -> bool:
-    """Whether a macro fires on calls of `function`."""
+    """Whether a macro fires on calls of `function`. Imports all macros."""
+    for macro, _ in [*_declared.values()]:
+        inspect.unwrap(macro)
     return function is not None and _functions.get(id(function)) is function
 
 
@@ -221,8 +254,8 @@ class MacroIndex:
         yield from self._on_every_node
         key = _key(node, cx)
         rows = self._rows_by_key.get(key)
-        if rows is None:
-            rows = self._rows_by_key[key] = [*_rows(self._indexed, key)]
+        if rows is None or rows.were_imported():
+            rows = self._rows_by_key[key] = _Rows(_rows(self._indexed, key))
         results: dict[When, bool] = {}  # several macros have the same condition
         for macro, conditions in rows:
             if not conditions or _one_holds(conditions, node, cx, results):
@@ -246,8 +279,18 @@ def _one_holds(
     return False
 
 
-_Rows: TypeAlias = "list[tuple[Callable[..., Any], tuple[When, ...]]]"
-"""Macros, each with conditions of which one must hold; no conditions: always."""
+class _Rows(list[tuple[Callable[..., Any], tuple[When, ...]]]):
+    """Macros, each with conditions of which one must hold; no conditions: always."""
+
+    def __init__(self, rows: Iterable[tuple[Callable[..., Any], tuple[When, ...]]]) -> None:
+        super().__init__(rows)
+        lazy = (macro for macro, _ in self if isinstance(macro, LazyFunction))
+        self.unknown = [macro for macro in lazy if not macro.is_imported]
+
+    def were_imported(self) -> bool:
+        """Whether a macro of these tells more now than when they were selected."""
+        return any(macro.is_imported for macro in self.unknown)
+
 
 _tables: dict[tuple[int, ...], dict[_Key, _Rows]] = {}
 """A cache for the whole process: by the ids of a sequence of declared macros, the rows by key."""
@@ -294,11 +337,24 @@ def _callee(func: ast.expr, cx: Context) -> tuple[Callee, str]:
     if value is None:
         if isinstance(func, ast.Attribute):
             name = "." + func.attr
-            return name if name in _methods else "", METHOD
+            return name if name in _methods else "", kind_of_callee(name)
         return "", CALLED if isinstance(func, ast.Call) else ""
-    function: Callee = id(value) if id(value) in _functions else ""
-    if isinstance(value, np.ufunc):
-        return function, UFUNC
-    if isinstance(value, (BuiltinFunctionType, MethodType)):
-        return function, "" if isinstance(value.__self__, ModuleType) else BOUND
-    return function, ""
+    return id(value) if id(value) in _functions else "", kind_of_callee(value)
+
+
+_ARRAY_METHODS = frozenset(f".{name}" for kind in (np.ndarray, np.ufunc) for name in dir(kind))
+"""The names of methods of arrays, and of ufuncs, as ``.sum``."""
+
+
+def kind_of_callee(callee: Any) -> str:
+    """The kind of a function or ``.method``; "" if it is of none."""
+    if isinstance(callee, str):
+        return ARRAY_METHOD if callee in _ARRAY_METHODS else METHOD
+    if isinstance(callee, np.ufunc):
+        return UFUNC
+    is_bound = isinstance(callee, (BuiltinFunctionType, MethodType))
+    if is_bound and not isinstance(callee.__self__, ModuleType):
+        return BOUND
+    if is_numpys(callee):
+        return NUMPY
+    return "" if is_builtin(callee) or isinstance(callee, FunctionType) else OTHER

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import sys
 from collections.abc import Callable
 from random import Random
 from typing import Any, NoReturn
@@ -28,7 +29,7 @@ from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_array
 
 __all__ = [
-    "COMPARISONS", "GENERATOR_MAKERS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS",
+    "COMPARISONS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS", "generator_makers",
     "OPS_FUNCTIONS", "UFUNCS", "library_of", "refuse_library", "refuse_library_behind",
     "refuse_library_call",
 ]
@@ -121,13 +122,18 @@ LIBRARY_METHODS = frozenset(name for name, row in METHODS.items() if row.library
 """The names of array methods that a library computes, such as ``sort``."""
 
 
-GENERATOR_MAKERS: tuple[tuple[Callable[..., object], str], ...] = (
-    (np.random.default_rng, "pcg"), (np.random.Generator, "pcg"),
-    (np.random.RandomState, "legacy"), (Random, "python"),
-)
-"""What makes generators of random numbers, and the family of these (`generator_state`). Making one
-stays a Python call, but what draws from it is compiled.
-"""
+def generator_makers() -> tuple[tuple[Callable[..., object], str], ...]:
+    """What makes generators of random numbers, and the family of these (`generator_state`). Making
+    one stays a Python call, but what draws from it is compiled. NumPy's are left out where
+    ``numpy.random`` was not imported: nobody has them.
+    """
+    numpys = sys.modules.get("numpy.random")
+    if numpys is None:
+        return ((Random, "python"),)
+    return (
+        (numpys.default_rng, "pcg"), (numpys.Generator, "pcg"), (numpys.RandomState, "legacy"),
+        (Random, "python"),
+    )
 
 
 def library_of(function: object) -> str | None:
@@ -150,7 +156,7 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
     random numbers, from which compiled code draws.
     """
     library = library_of(function)
-    if any(function is maker for maker, _ in GENERATOR_MAKERS):
+    if any(function is maker for maker, _ in generator_makers()):
         message = f"`{source_text(node.func)}` makes a generator, and stays a Python call"
         refuse("LOWER_LIBRARY", message, node)
     if (

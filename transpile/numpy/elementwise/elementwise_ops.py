@@ -315,7 +315,7 @@ def one_element_rounds_differently(e: ast.expr, cx: Context) -> bool:
 
 
 def elementwise_view(e: ast.expr, cx: Context) -> View | None:
-    """The view of an elementwise operation; one of `transpile.expand.VIEW_RULES`. None for others.
+    """The view of an elementwise operation; one of `macro_table.VIEW_RULES`. None for others.
 
         x * 2 + y   →   shape (x.shape[0],), at(i) = np.add(np.multiply(x[i], 2), y[i])
 

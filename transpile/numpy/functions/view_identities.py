@@ -3,7 +3,7 @@
 `view_identity` is the macro that applies the rules of column ``view`` of `function_table`, those
 of this module and of `array_identities`: from the arguments of a call to an expression of the same
 value, such as ``np.flip(X, 1)`` → ``X[:, ::-1]``; None where the rule refuses them. The rules for
-array expressions (`expand.VIEW_RULES`, in `basic_indexing`) call `canonical_view`, too, so that a
+array expressions (`VIEW_RULES`, in `basic_indexing`) call `canonical_view`, too, so that a
 flip inside a larger expression needs no statement. Some rules of the column give no view, such as
 `shape_query_rule`: what all have in common is that an expression is enough.
 """

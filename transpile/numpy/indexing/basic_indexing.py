@@ -104,7 +104,7 @@ _Axis = Callable[[ast.expr], ast.expr]
 
 def indexed_view(e: ast.expr, cx: Context) -> View | None:
     """The view of `e`, if its elements are those of another array at other subscripts, so that
-    nothing is computed. It is one of `transpile.expand.VIEW_RULES`, which `view_of` tries in turn;
+    nothing is computed. It is one of `macro_table.VIEW_RULES`, which `view_of` tries in turn;
     None for other expressions.
 
         X[1:, j]   →   shape (max(X.shape[0] - 1, 0),), at(i) = X[i + 1, j]

@@ -451,7 +451,7 @@ def test_a_pair_with_another_code_is_not_realigned(
     fuse_kernel(k)
     assert tried
     others = fusion_legality.ALIGNMENT_DEPENDENT_CODES - {code}
-    monkeypatch.setattr(fuse_loops, "ALIGNMENT_DEPENDENT_CODES", others)
+    monkeypatch.setattr(fusion_legality, "ALIGNMENT_DEPENDENT_CODES", others)
     tried.clear()
     fuse_kernel(k)
     assert tried == []

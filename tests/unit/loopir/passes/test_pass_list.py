@@ -31,7 +31,7 @@ from loopir.status_bits import STATUS
 pytestmark = pytest.mark.share(1)  # each row is met in a plain run
 
 BECOMES = "\n# becomes\n\n"
-PASSES: dict[str, Callable[..., ir.Kernel]] = {p.name: p.run for p in PASS_LIST} | {
+PASSES: dict[str, Callable[..., ir.Kernel]] = {p.name: inspect.unwrap(p.run) for p in PASS_LIST} | {
     "propagate_copies": propagate_copies
 }
 FILES = [f for name in PASSES for f in sorted((GOLDEN / name).glob("*.ir"))]

@@ -17,7 +17,7 @@ import pytest
 
 from transpile import fuse
 from transpile.errors import FuseError
-from transpile.random_numbers import METHODS, state_arrays, state_templates, table
+from transpile.random_numbers import FAMILIES, draw_functions, state_arrays, state_templates, table
 from transpile.random_numbers.ziggurat import ZIGGURAT_TABLES
 
 MAKERS: dict[str, Callable[[int], Any]] = {
@@ -58,14 +58,14 @@ def told(generator: Any) -> Any:
 
 @pytest.mark.share(12)
 @pytest.mark.parametrize(
-    ("family", "method"), [(family, m) for family, methods in METHODS.items() for m in methods]
+    ("family", "method"), [(family, m) for family in FAMILIES for m in draw_functions(family)]
 )
 def test_methods(family: str, method: str) -> None:
     """Each function, as Python, draws what the method does of the same state."""
     theirs = MAKERS[family](5)
     ours = pickle.loads(pickle.dumps(theirs))
     state = {**state_arrays(family, ours), **{name: table(name) for name in ZIGGURAT_TABLES}}
-    run = METHODS[family][method]
+    run = draw_functions(family)[method]
     given = [state[p] for p in inspect.signature(run).parameters if p in state]
     for k in range(60_000 if family == "pcg" and method in ROUNDED else 1500):  # tails are rare
         args = GIVEN.get(method, ((),))

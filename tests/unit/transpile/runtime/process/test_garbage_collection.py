@@ -4,8 +4,10 @@ from __future__ import annotations
 import gc
 import importlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from forked_programs import run_program
 
 import transpile
 from transpile import fuse
@@ -111,3 +113,32 @@ def test_a_search_in_the_disk_cache(
     assert fuse(total)([1.0, 2.0]) == 3.0
     assert seen == [YOUNG_OBJECTS]
     assert gc.get_threshold() == former
+
+
+ONCE = '''
+import gc, weakref
+from transpile.runtime.process.garbage_collection import keep_imported
+
+class Node: pass
+young, cycle = [[] for _ in range(500)], Node()
+cycle.itself = cycle
+if {frozen}:
+    gc.freeze()
+assert gc.get_count()[0] > 0
+before = gc.get_freeze_count()
+keep_imported()
+assert gc.get_freeze_count() == before
+assert any(o is young for o in gc.get_objects(generation=2)) is not {frozen}
+known = weakref.ref(cycle)
+del cycle
+gc.collect()
+assert (known() is not None) is {frozen}
+'''
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_the_first_compilation_has_made_is_old(frozen: bool, tmp_path: Path) -> None:
+    """It is not looked at again, unless all objects are; what the user has frozen stays so."""
+    path = tmp_path / "once.py"
+    path.write_text(ONCE.format(frozen=frozen))
+    run_program(path, start_python=True)
