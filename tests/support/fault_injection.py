@@ -31,13 +31,14 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NoReturn, TypeAlias, cast
 
+import fault_subjects
 import numpy as np
+from fault_subjects import FUNCTIONS, NEVER_COMPILED, arguments, decorated
 from forked_programs import with_bytecode
 from paths import ROOT, SUPPORT
 
 from targets.abi import thread_pool, trampoline
 from targets.build import object_cache
-from transpile import fuse
 from transpile.runtime import compile_call
 from transpile.runtime.dispatcher import Dispatcher
 
@@ -97,75 +98,11 @@ FIRST_CALL = {f.__code__ for f in (Dispatcher.__call__, inspect.unwrap(Dispatche
 _COMPILER = tuple(f"{ROOT}/{package}/" for package in ("loopir", "targets", "transpile"))
 """Beginnings of the names of the compiler's own files."""
 
+OWN = ("<transpile ", __file__, fault_subjects.__file__)
+"""Beginnings of the names of files of the calls themselves, compiled or not."""
+
 SECONDS = 120
 """After this time a trial hangs, also on a busy machine."""
-
-
-def scale(x: Any, factor: float = 2.0) -> Any:
-    """A reduction and a map, so that most of the compiler takes part."""
-    out, total = np.zeros(len(x)), 0.0
-    for i in range(len(x)):
-        total += x[i]
-        out[i] = np.sqrt(x[i]) * factor if x[i] > 0.5 else 0.0
-    return out, total
-
-
-def collect(x: Any) -> Any:
-    """A list that grows, and a dict."""
-    found, counts = [], {}
-    for i in range(len(x)):
-        if x[i] > 1.0:
-            found.append(x[i])
-        k = int(x[i])
-        counts[k] = counts.get(k, 0) + 1
-    return found, sum(counts.values())
-
-
-def partly(x: Any) -> Any:
-    """A function that is refused as a whole, with a loop that can be compiled."""
-    names = sorted({str(len(x)), "other"}, key=lambda s: (len(s), s))
-    total = 0.0
-    for i in range(len(x)):
-        total += x[i] * x[i]
-    return names, total
-
-
-def fold(x: Any) -> Any:
-    """One reduction."""
-    total = 0.0
-    for i in range(len(x)):
-        total += x[i] * x[i]
-    return total
-
-
-def spread(x: Any, grid: Any) -> None:
-    """A nest that changes its argument: to do it twice gives another answer."""
-    for i in range(grid.shape[0]):
-        for j in range(grid.shape[1]):
-            grid[i, j] += x[i] * 0.5 - x[j]
-
-
-def solve(x: Any) -> Any:
-    """A call of NumPy that stays Python, between loops."""
-    a = np.empty((len(x), len(x)))
-    for i in range(len(x)):
-        for j in range(len(x)):
-            a[i, j] = x[i] + x[j] * j + (40.0 if i == j else 0.0)
-    y, total = np.linalg.solve(a, x), 0.0
-    for i in range(len(y)):
-        total += y[i] * y[i]
-    return y, total
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    f.__name__: f for f in (scale, collect, partly, fold, spread, solve)
-}
-
-
-def arguments(name: str) -> tuple[Any, ...]:
-    """New arguments for a call of that function."""
-    x = np.linspace(0.0, 3.0, 40)
-    return (x, np.ones((40, 30))) if name == "spread" else (x,)
 
 
 def outcome(function: Callable[..., Any], name: str) -> tuple[Any, ...]:
@@ -319,7 +256,7 @@ def is_of_call(frame: Any) -> bool:
     """Whether a function of NumPy serves the call itself, and not the compiler."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(("<transpile ", __file__)):
+        if file.startswith(OWN):
             return True
         if file.startswith(_COMPILER):
             return False
@@ -347,7 +284,7 @@ class Injection:
         if name in CANNOT_FAIL or frame.f_code.co_name in CANNOT_FAIL:
             return
         file = frame.f_code.co_filename
-        if file.startswith(("<transpile ", __file__)) or frame.f_code in FIRST_CALL:
+        if file.startswith(OWN) or frame.f_code in FIRST_CALL:
             return  # the call itself, compiled or not
         if "/numpy/" in file and is_of_call(frame):
             return
@@ -411,7 +348,7 @@ def first_calls(name: str, injections: Sequence[Injection], place: Path) -> list
     os.environ["TMPDIR"] = str(place)
     tempfile.tempdir = None
     expected = outcome(FUNCTIONS[name], name)
-    fused = fuse(FUNCTIONS[name], on_reject="silent")
+    fused = decorated(name)
     signal.signal(signal.SIGUSR1, ring)
     signal.signal(signal.SIGUSR2, expire)
     sys.unraisablehook = note_unraisable
@@ -422,22 +359,32 @@ def first_calls(name: str, injections: Sequence[Injection], place: Path) -> list
         if injections[0].is_short:
             compile_call.compile_variant = not_now
         for _ in range(1 if injections[0].is_short else 3):
+            wait_for_threads()
             if not same(outcome(fused, name), expected):
                 faults.append("a later call: a wrong answer")
         faults += (f"warning: {w.message}" for w in seen)
-    if fused.stats.compiled == 0 and not NOT_NOW:
+    is_compiled = fused.stats.compiled > 0 or name in NEVER_COMPILED
+    if not is_compiled and not NOT_NOW:
         faults.append(f"not compiled later: {fused.stats}")
     faults += left_over(injections[0].kind, place, files)
     if warnings.filters is not filters:
         faults.append("other warning filters")
     answers: list[Any] = []
-    again = fuse(FUNCTIONS[name], on_reject="silent")
+    again = decorated(name)
     other = threading.Thread(target=lambda: answers.append(outcome(again, name)), daemon=True)
     other.start()
     other.join(20)
     if not answers or not same(answers[0], expected):
         faults.append("another thread gets no answer")
     return faults
+
+
+def wait_for_threads() -> None:
+    """Wait until threads that compile in the background have ended."""
+    for thread in threading.enumerate():
+        is_dummy = isinstance(thread, threading._DummyThread)
+        if thread is not threading.current_thread() and not is_dummy:
+            thread.join(20)
 
 
 NOT_NOW: list[object] = []
@@ -515,7 +462,7 @@ def without_fault(name: str, *, record: bool) -> Injection:
     """What a first call in which no step fails has counted, or recorded, which takes longer."""
     signal.alarm(0)
     injection = Injection(0, "memory", record)
-    fused, given = fuse(FUNCTIONS[name], on_reject="silent"), arguments(name)
+    fused, given = decorated(name), arguments(name)
     injection.run(lambda: fused(*given))
     return injection
 

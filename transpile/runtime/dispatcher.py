@@ -128,6 +128,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         if self._installed is None:
             if selects_python():
                 return False
+            self._faults.check_functions()
             choose = self._select_verified_callee if self.options.verify else self._select_callee
             guarded_choice = self._faults.guarded(choose, (self._function, None))
             stub = choosing_stub(self._function, guarded_choice)
@@ -358,9 +359,8 @@ class Dispatcher(Vectorcall, WrappedFunction):
     ) -> Callable[..., Any]:
         """The original, which replays a call whose guard failed.
 
-        A kernel that fails again and again only costs time. So when `Backoff` has counted many
-        failures in a row, over all signatures, a row sends the next calls with these types to the
-        original at once: if `_may_bypass`, under ``TRANSPILE_SELECT=compiled`` of regions alone.
+        When `Backoff` has counted many failures in a row, over all signatures, a row sends the next
+        calls of these types to the original: if `_may_bypass`; in compiled mode regions alone.
         """
         original = self._replaying_function(spec, code)
         observed = spec.observed(original, code)
@@ -463,10 +463,10 @@ class Dispatcher(Vectorcall, WrappedFunction):
         background. One thread at a time compiles a function; another one waits for the lock, and
         then takes what the first has made.
 
-        Any exception of the compiler counts as a refusal (`_refuse`): the original still runs. Only
-        faults of the process are raised, after which the next call tries again (`Faults`), and
-        failed assertions under ``TRANSPILE_CHECK``.
+        Any exception of the compiler counts as a refusal (`_refuse`). Raises only faults of the
+        process (`Faults`), and failed assertions under ``TRANSPILE_CHECK``.
         """
+        self._faults.check_functions()
         if self._background.is_compiling():
             return None
         with self._lock.held:  # also for the imports: a fork in the middle of one would break it

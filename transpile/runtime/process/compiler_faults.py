@@ -33,6 +33,7 @@ from ...options import OnReject
 from .background_compilation import CompilationPending
 from .fork_lock import ForkSafeLock, is_without_compiler
 from .large_stack import has_small_stack, on_large_stack
+from .replaced_functions import FunctionReplaced, replaced_function
 
 __all__ = ["Faults", "is_fault", "is_from_signal_handler", "retry_bugs"]
 
@@ -47,13 +48,18 @@ _MAX_ATTEMPTS = 3
 """Compilations in a row that may end in a fault, before the fault counts as a rejection."""
 
 
+_FAULTS = (
+    MemoryError, OSError, RecursionError, ImportError, SystemError, FunctionReplaced
+)
+
+
 def is_fault(error: BaseException) -> bool:
     """Whether `error` is about the state of the process or of the system."""
     if is_from_signal_handler(error):
         return False
     if isinstance(error, BuildError):
         return error.is_fault
-    if isinstance(error, (MemoryError, OSError, RecursionError, ImportError, SystemError)):
+    if isinstance(error, _FAULTS):
         return True
     if not isinstance(error, RuntimeError):
         return False
@@ -156,6 +162,8 @@ class Faults:
 
         - a signal handler raised it, such as KeyboardInterrupt: yes, it is the caller's;
         - it is no fault of the process, such as a MemoryError (`is_fault`): no;
+        - the program replaces a function that the compiler calls (`check_functions`): yes, since
+          it may put it back at any time, and a call costs some microseconds till then;
         - a RecursionError under a recursion limit of at least Python's usual one: yes, as the
           caller may have used up the stack; no in a thread with a large stack, where more stack
           cannot help (`large_stack`);
@@ -166,11 +174,20 @@ class Faults:
             return True
         if not is_fault(error):
             return False
+        if isinstance(error, FunctionReplaced):
+            return True
         if isinstance(error, RecursionError) and sys.getrecursionlimit() >= _USUAL_LIMIT:
             is_on_large_stack = get_ident() in calling_frames
             return not is_on_large_stack
         self._in_a_row += 1
         return self._in_a_row < _MAX_ATTEMPTS
+
+    def check_functions(self) -> None:
+        """Raise FunctionReplaced while the program replaces a function that the compiler calls, as
+        tests do.
+        """
+        if (replaced := replaced_function()) is not None:
+            raise FunctionReplaced(f"the program has replaced `{replaced}` for now")
 
     def reset_count(self) -> None:
         """Begin to count faults anew, since a compilation has succeeded."""
@@ -185,7 +202,7 @@ class Faults:
         returned gives, in this order:
 
         - `otherwise` (what lets the original serve the call), if the caller has left nearly no
-          stack, not even for the handling of a fault (`_FRAMES`);
+          stack or memory, not even for the handling of a fault (`_FRAMES`);
         - `otherwise`, if this process must not compile, since it was forked in the middle of an
           import, or in a subinterpreter;
         - what `choose` gives: called in a thread with a large stack if the caller's stack is small;
@@ -208,6 +225,10 @@ class Faults:
                     last = last.tb_next
                 if last is None or last.tb_frame.f_code is not _call_deeper.__code__:
                     raise  # of a signal handler
+                return otherwise
+            except (MemoryError, OSError) as error:
+                if is_from_signal_handler(error):
+                    raise
                 return otherwise
             try:
                 if is_without_compiler() or self._is_in_subinterpreter():

@@ -31,7 +31,7 @@ from targets.build.build_errors import BuildError
 from transpile import FuseError, FuseWarning, fuse
 from transpile.runtime import compile_call
 from transpile.runtime.dispatcher import Dispatcher
-from transpile.runtime.process import compile_progress
+from transpile.runtime.process import compile_progress, compiler_faults
 from transpile.runtime.process.compiler_faults import is_fault
 from transpile.runtime.process.large_stack import on_large_stack
 
@@ -398,6 +398,20 @@ def test_a_bug_of_the_dispatcher_is_shown(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     with pytest.raises(FuseError, match="`doubled` was not compiled: KeyError: 'bug'"):
         fused(z, z.copy())
+
+
+@pytest.mark.parametrize("error", [MemoryError, OSError])
+def test_no_memory_where_the_stack_is_measured(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(levels: int) -> None:
+        raise error
+
+    f, x = fuse(total, on_reject="raise", cache=False), np.ones(5)
+    with monkeypatch.context() as failing:
+        failing.setattr(compiler_faults, "_call_deeper", fail)
+        assert f(x) == 5.0
+    assert (f(x), f.stats.compiled) == (5.0, 1)
 
 
 @pytest.mark.own_failures
