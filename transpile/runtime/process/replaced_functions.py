@@ -32,11 +32,12 @@ from builtins import (  # noqa: UP029 # these stay, if a program replaces them
     getattr,
     hasattr,
     map,
+    sorted,
     type,
     vars,
-    zip,
 )
 from operator import is_
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,13 +108,30 @@ _NAMES_LATER = {
 
 _MOCKS = "unittest.mock"
 
-_namespaces = [vars(module) for module, words in _NAMES.items() for _ in words.split()]
-_names = [name for words in _NAMES.values() for name in words.split()]
-_expected = [names.get(name) for names, name in zip(_namespaces, _names)]  # noqa: B905 # one length
-"""What each of the functions is, in three lists of the same length: of modules that are loaded
-later it is what was there first and was no mock."""
-_ORIGINALS = len(_names)
-_later = dict(_NAMES_LATER)
+
+class _Functions(NamedTuple):
+    """The functions of the modules that are loaded, in three columns of the same length."""
+
+    namespaces: tuple[dict[str, Any], ...]
+    names: tuple[str, ...]
+    expected: list[Any]
+    """What each was when this module was loaded; of modules of `_NAMES_LATER`, what it was last
+    that was no mock."""
+    later: frozenset[str] = frozenset(_NAMES_LATER)
+    """The modules that are not loaded yet."""
+
+
+def _functions() -> _Functions:
+    """Those of `_NAMES`."""
+    namespaces = tuple(vars(module) for module, words in _NAMES.items() for _ in words.split())
+    names = tuple(name for words in _NAMES.values() for name in words.split())
+    return _Functions(namespaces, names, [*map(dict.get, namespaces, names)])
+
+
+_known = [_functions()]
+"""One item, which is replaced as a whole: an exception may come at any step, and other threads."""
+
+_ORIGINALS = len(_known[0].names)
 
 
 def replaced_function() -> str | None:
@@ -121,34 +139,34 @@ def replaced_function() -> str | None:
     if there is none. What wraps the original (``__wrapped__``), as tracing tools do, is no
     replacement. Takes 5 to 15 us.
     """
-    if any(map(sys.modules.__contains__, _later)):
-        _add_loaded_modules()
-    present = [*map(dict.get, _namespaces, _names)]
-    if all(map(is_, present, _expected)):
+    functions = _known[0]
+    if any(map(sys.modules.__contains__, functions.later)):
+        functions = _known[0] = _with_loaded_modules(functions)
+    present = [*map(dict.get, functions.namespaces, functions.names)]
+    if all(map(is_, present, functions.expected)):
         return None
-    for place, (now, expected) in enumerate(zip(present, _expected)):  # noqa: B905 # as above
+    for place, now in enumerate(present):
+        expected = functions.expected[place]
         if now is expected or getattr(now, "__wrapped__", now) is expected:
             continue
         if place >= _ORIGINALS and not _is_mock(now):
-            _expected[place] = now
+            functions.expected[place] = now
             continue
-        return f"{_namespaces[place]['__name__']}.{_names[place]}"
+        return f"{functions.namespaces[place]['__name__']}.{functions.names[place]}"
     return None
 
 
-def _add_loaded_modules() -> None:
-    """Add the functions of those modules that have been loaded meanwhile."""
-    for module in [*_later]:
-        if module in sys.modules:
-            for name in _later.pop(module).split():
-                _namespaces.append(vars(sys.modules[module]))
-                _names.append(name)
-                _expected.append(None if _is_mock(_present(-1)) else _present(-1))
-
-
-def _present(place: int) -> object:
-    """The function that is there now."""
-    return _namespaces[place].get(_names[place])
+def _with_loaded_modules(known: _Functions) -> _Functions:
+    """`known`, and the functions of those modules that have been loaded meanwhile."""
+    namespaces, names, expected = [*known.namespaces], [*known.names], [*known.expected]
+    loaded = known.later & {*sys.modules}
+    for module in sorted(loaded):
+        for name in _NAMES_LATER[module].split():
+            present = vars(sys.modules[module]).get(name)
+            namespaces.append(vars(sys.modules[module]))
+            names.append(name)
+            expected.append(None if _is_mock(present) else present)
+    return _Functions((*namespaces,), (*names,), expected, known.later - loaded)
 
 
 def _is_mock(function: object) -> bool:

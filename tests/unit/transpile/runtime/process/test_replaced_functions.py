@@ -6,6 +6,7 @@ import functools
 import importlib
 import itertools
 import subprocess
+import sys
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -152,6 +153,31 @@ print(replaced_function())
     file = tmp_path / "program.py"
     file.write_text(program)
     assert run_program(file).stdout.split() == ["json.loads", "None"]
+
+
+def test_an_exception_at_any_step_leaves_nothing_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module is seen for the first time, and each call of a function in that is made to fail."""
+
+    def at_step(frame: Any, event: str, arg: object) -> None:
+        steps[0] -= event in ("call", "c_call")
+        if steps[0] == 0:
+            raise MemoryError
+
+    for step in range(1, 200):
+        monkeypatch.setattr(replaced_functions, "_known", [replaced_functions._functions()])
+        steps = [step]
+        sys.setprofile(at_step)
+        try:
+            replaced_function()
+        except MemoryError:
+            pass
+        else:
+            break
+        finally:
+            sys.setprofile(None)
+        assert replaced_function() is None
+        assert len({len(column) for column in replaced_functions._known[0][:3]}) == 1
+    assert step > 50
 
 
 def test_where_python_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
