@@ -26,7 +26,7 @@ from .object_layout import (
 
 __all__ = [
     "FUNCTIONS", "Trampoline", "bind_signals", "bind_table", "bound_trampoline", "list_addresses",
-    "opened", "opened_trampoline", "python_addresses",
+    "has_no_trampoline", "opened", "opened_trampoline", "python_addresses",
 ]
 
 FUNCTIONS = (
@@ -76,6 +76,11 @@ opened: list[Trampoline | None] = []
 def opened_trampoline() -> Trampoline | None:
     """The trampoline, if it has been opened already."""
     return opened[0] if opened else None
+
+
+def has_no_trampoline() -> bool:
+    """Whether it was found that this process can have no trampoline."""
+    return opened == [None]
 
 
 def bound_trampoline(path: str, addresses: Mapping[str, int]) -> Trampoline:

@@ -26,8 +26,8 @@ from .native_entry import METH_FLAGS, Packer, ParameterList, Pointer, Spec, Word
 from .object_layout import code_offset
 
 __all__ = [
-    "ArgumentKey", "CacheRow", "SIZE_LIMIT", "argument_key", "inline_cache", "native_binding",
-    "original_test", "size_of_call",
+    "ArgumentKey", "CacheRow", "LAYOUT", "SIZE_LIMIT", "argument_key", "inline_cache",
+    "native_binding", "original_test", "size_of_call",
 ]
 
 SIZE_LIMIT = 1 << 30
@@ -37,7 +37,9 @@ _PACKED = bytes, bytearray, memoryview, array
 """The classes of sequences whose items are numbers without objects of their own."""
 
 _EMPTY_SEQUENCE = -1
-_LAYOUT = 0x503  # NumPy's flags of C order, Fortran order, aligned, writeable
+LAYOUT = 0x503
+"""NumPy's flags of C order, Fortran order, aligned, writeable."""
+
 _FIRST_FLEXIBLE = 17
 """From this one on, a type number of NumPy (of object, str, …) stands for several dtypes: a key has
 the dtype itself, too."""
@@ -92,7 +94,7 @@ def argument_key(
     if kind is np.ndarray:
         assert isinstance(value, np.ndarray)
         dtype = value.dtype
-        array = dtype.num, value.ndim, value.flags.num & _LAYOUT, ord(dtype.byteorder)
+        array = dtype.num, value.ndim, value.flags.num & LAYOUT, ord(dtype.byteorder)
         return ArgumentKey(kind, item=dtype if dtype.num >= _FIRST_FLEXIBLE else None, array=array)
     if kind is list or kind is tuple:
         assert isinstance(value, (list, tuple))

@@ -4,8 +4,9 @@ The dispatcher decides which target serves which arguments: `CacheRow`s, by argu
 of them this module makes one callable, the cheapest that can tell them apart:
 
 - the wrapper of the only variant, where it serves all calls (`_only_target`);
-- the inline cache, a builtin in C, with the last few keys (`_inline_cache`);
-- while there is no inline cache (the native path is not built yet, or not available): a Python stub
+- the inline cache, a builtin in C, with the last few keys (`_inline_cache`), or a Python function
+  where C may not read objects;
+- while there is no inline cache (the native path is not built yet): a Python stub
   that passes on a number of calls of one refused signature, or the wrapper of the variant that
   served last (`_stub_for_rows`).
 
@@ -17,7 +18,7 @@ from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from targets.abi.c_api import opened_trampoline
+from targets.abi.c_api import has_no_trampoline, opened_trampoline
 from targets.abi.inline_cache import (
     ArgumentKey,
     CacheRow,
@@ -112,7 +113,9 @@ class InstalledCall:
     def _set_test(self, cache: Callable[..., Any] | None) -> None:
         """Put the test of this inline cache into the cell ``test``, if there is such a cell."""
         if self._test is not None:
-            self._test.cell_contents = original_test(cache) if cache else never_original
+            has_test = cache is not None and not has_no_trampoline()
+            test = original_test(cache) if cache and has_test else never_original
+            self._test.cell_contents = test
 
     @property
     def can_time_calls(self) -> bool:
@@ -135,13 +138,17 @@ class InstalledCall:
 
     def _inline_cache(self) -> Callable[..., Any] | None:
         """A new inline cache with all rows, the latest first; None where there is none: for too
-        many parameters, and until the trampoline is loaded.
+        many parameters, and until the trampoline is loaded. It is in Python where there is no
+        trampoline.
         """
         if opened_trampoline() is None:
             start_opening()
-            return None
         rows = [row for keys, of in reversed(self._rows.items()) if keys is not None for row in of]
         rows += self._rows.get(None, ())
+        if has_no_trampoline():
+            from targets.abi.portable_cache import portable_cache
+
+            return portable_cache(self._parameters, rows, self._miss)
         name = self._function.__name__
         return inline_cache(name, self._parameters, rows, self._miss, self._function)
 
