@@ -31,6 +31,7 @@ __all__ = ["PASS_LIST", "Pass", "numbered", "optimise", "pass_names", "run_pass"
 # -- The passes. Each is imported when it first runs
 
 canonicalize_loops = lazy_function(__package__, "canonical.canonicalize_loops")
+delinearize = lazy_function(__package__, "canonical.delinearize")
 promote_f16 = lazy_function(__package__, "canonical.promote_f16")
 simplify = lazy_function(__package__, "canonical.simplify")
 check_elimination = lazy_function(__package__, "checks.check_elimination")
@@ -165,6 +166,11 @@ def _counts_bits_in_nests(kernel: Kernel) -> bool:
     return _shifts_or_masks(kernel) and contains_nest(kernel)
 
 
+def _divides(kernel: Kernel) -> bool:
+    """Whether a kernel with loops has a quotient or remainder."""
+    return not {"floordiv", "mod"}.isdisjoint(ops_within(kernel)) and contains(kernel, Loop)
+
+
 def _selects(kernel: Kernel) -> bool:
     """Whether a value is a select."""
     return "select" in ops_within(kernel)
@@ -263,6 +269,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="without its short inner loop, the loop around may be vectorised",
     ),
     Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
+    Pass(run=delinearize, when=_divides, reason="check_elimination then proves rows and columns"),
     Pass(
         run=check_elimination, when=_has_checks_or_roots,
         reason="later passes need not preserve a check that is removed",

@@ -356,7 +356,8 @@ class _Naming:
         number = next(numbers)
         operands = iter([self.named(n, c, in_block) for n, c in operand_parts])
         new = map_children(e, lambda _: next(operands))
-        if number in self.divided and number not in self.names:  # an instruction gives both
+        is_divided = number in self.divided and number not in self.names
+        if is_divided and isinstance(new, Call):  # an instruction gives both; a name has its value
             self.named(self.divided[number], replace(new, op="floordiv"), in_block)
         return number, new
 

@@ -14,7 +14,21 @@ from ...dtypes import INDEX
 from ...ir_names import FreshNames, multiply_bound_names, names_read
 from ...ir_traversal import contains, map_children, walk
 from ...lazy_dataclass import replace
-from ...nodes import Assign, Call, Check, Const, Expr, Guard, If, Kernel, Loop, Stmt, Var, While
+from ...nodes import (
+    Assign,
+    Call,
+    Check,
+    Const,
+    Expr,
+    Guard,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Stmt,
+    Var,
+    While,
+)
 from ...statement_blocks import map_statements
 
 __all__ = ["plain_subscripts"]
@@ -50,11 +64,14 @@ def plain_subscripts(kernel: Kernel) -> Kernel:
         if isinstance(g, Guard):
             assume_condition(facts, g.cond)
     ambiguous = multiply_bound_names(kernel)
-    for s in kernel.body:
+    invariant = {p.name for p in kernel.params} - ambiguous
+    for s in walk(kernel):  # also the names that were hoisted out of inner loops
         if not isinstance(s, Assign) or s.value.dtype != INDEX or s.value.lanes != 1:
             continue
-        if ambiguous.isdisjoint({s.name} | names_read(s.value)):
+        is_invariant = names_read(s.value) <= invariant and not contains(s.value, Load)
+        if is_invariant and s.name not in ambiguous:
             facts.bind(Var(s.name, INDEX), s.value)
+            invariant.add(s.name)
 
     def edit(s: Stmt) -> Stmt:
         """The scalar loop `s` with plain subscripts decided first."""
