@@ -8,7 +8,8 @@ Tests replace functions of the standard library while they run::
 
 A compiler that called them then would be counted, be given what is meant for the program, or fail.
 So nothing is compiled while one of them is replaced: Python serves the call, and nothing is
-remembered.
+remembered. But what is found in the place of a function again and again, and is no mock, is there
+for good, as a library for coroutines may put it: then the compiler calls that.
 """
 from __future__ import annotations
 
@@ -131,7 +132,8 @@ def _functions() -> _Functions:
 _known = [_functions()]
 """One item, which is replaced as a whole: an exception may come at any step, and other threads."""
 
-_ORIGINALS = len(_known[0].names)
+_ORIGINALS = (*_known[0].expected,)
+"""The functions of `_NAMES`, in their order, as they were when this module was loaded."""
 
 
 def replaced_function() -> str | None:
@@ -149,11 +151,30 @@ def replaced_function() -> str | None:
         expected = functions.expected[place]
         if now is expected or getattr(now, "__wrapped__", now) is expected:
             continue
-        if place >= _ORIGINALS and not _is_mock(now):
+        is_new = place >= len(_ORIGINALS)
+        if not _is_mock(now) and (is_new or _is_there_for_good(place, now)):
             functions.expected[place] = now
             continue
         return f"{functions.namespaces[place]['__name__']}.{functions.names[place]}"
     return None
+
+
+_PATIENCE = 200
+"""In how many calls a function has been replaced by the same one until that counts as the original.
+"""
+
+_sightings: dict[int, tuple[object, int]] = {}
+"""By the place of a function in `_Functions`: what was there instead, and in how many calls."""
+
+
+def _is_there_for_good(place: int, now: object) -> bool:
+    """Whether `now` has been found in this place `_PATIENCE` times in a row, or is the original."""
+    if now is _ORIGINALS[place]:
+        return True
+    before, count = _sightings.get(place, (None, 0))
+    count = count + 1 if before is now else 1
+    _sightings[place] = now, count
+    return count >= _PATIENCE
 
 
 def _with_loaded_modules(known: _Functions) -> _Functions:

@@ -7,6 +7,7 @@ import importlib
 import itertools
 import subprocess
 import sys
+import time
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -235,3 +236,16 @@ def test_the_table_is_complete(
         found = Counter(calls)
     assert fused.stats.compiled or function is read  # which is refused
     assert not found
+
+
+def test_a_function_that_is_replaced_for_good_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As libraries for coroutines replace some; and the original is known when it is back."""
+    fused, clock = new(total), functools.partial(time.time)
+    with monkeypatch.context() as m:
+        m.setattr(time, "time", lambda: clock())
+        for _ in range(replaced_functions._PATIENCE + 2):
+            assert fused(X) == 6.0
+        assert fused.stats.compiled > 0
+    again = new(total)
+    assert again(X) == 6.0
+    assert again.stats.compiled == 1
