@@ -157,7 +157,7 @@ def _unit_length_guards(cx: Context) -> list[ast.stmt]:
     if not assumed:
         return []
     axes = ((cx.expr(name), ast.Constant(k)) for name, ks in assumed.items() for k in ks)
-    present = [tree_key(s) for s in cx.tree.body]
+    present = {tree_key(s) for s in cx.tree.body if isinstance(s, ReplayIf)}
     tests = (cx.expr("X.shape[K] != 1", X=x, K=k) for x, k in axes)
     guards = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]
     return [s for s in guards if tree_key(s) not in present]

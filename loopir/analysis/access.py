@@ -20,6 +20,7 @@ from ..ir_traversal import (
     memoized_by,
     memoized_per_node,
     range_bounds,
+    walk,
 )
 from ..lazy_dataclass import record
 from ..nodes import (
@@ -44,6 +45,7 @@ from ..nodes import (
     Span,
     Stmt,
     Store,
+    Stream,
     VecLoop,
     While,
     Zip,
@@ -61,7 +63,7 @@ from .integers.affine import (
 
 __all__ = [
     "Access", "accesses", "moving_axis", "moving_axis_of_steps", "element_text", "has_unit_stride",
-    "count_strided", "LoopSubscripts",
+    "count_accesses", "count_strided", "LoopSubscripts",
 ]
 
 
@@ -107,6 +109,15 @@ def accesses(
     else:
         relevant = ()
     return [*_accesses_of_statement(s, loops, relevant)]
+
+
+@memoized_per_node
+def count_accesses(s: Stmt) -> int:
+    """How many loads and stores `accesses` lists for `s`."""
+    return sum(type(n) in _ACCESSING for n in walk(s))
+
+
+_ACCESSING = frozenset({Append, Load, Scan, Store, Stream})
 
 
 @memoized_by

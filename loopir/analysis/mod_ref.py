@@ -13,7 +13,7 @@ from ..ir_traversal import advanced_accums, children, memoized_per_node
 from ..nodes import Append, Const, Dim, Expr, Kernel, Load, Node, Scan, Store, Stream, Var
 from .dependence import Alias, alias_table
 
-__all__ = ["AliasInfo", "arrays_read", "arrays_written"]
+__all__ = ["AliasInfo", "arrays_accessed", "arrays_read", "arrays_written"]
 
 
 def arrays_read(code: Iterable[Node]) -> frozenset[str]:
@@ -24,6 +24,11 @@ def arrays_read(code: Iterable[Node]) -> frozenset[str]:
 def arrays_written(code: Iterable[Node]) -> frozenset[str]:
     """The arrays that `code` stores to."""
     return frozenset[str]().union(*(_read_and_written(part)[1] for part in code))
+
+
+def arrays_accessed(code: Iterable[Node]) -> frozenset[str]:
+    """The arrays that `code` loads from or stores to."""
+    return frozenset[str]().union(*(a for part in code for a in _read_and_written(part)))
 
 
 @memoized_per_node

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..analysis.access import accesses
+from ..analysis.access import accesses, count_accesses
 from ..analysis.dependence import may_alias
 from ..analysis.mod_ref import arrays_read
 from ..ir_names import FreshNames, bound_names, rename_names
@@ -131,6 +131,15 @@ def fuse_kernel(
     )
 
 
+class _Tried(NamedTuple):
+    """Two loops that cannot be joined in their original order."""
+
+    statements: tuple[Stmt, ...]  # both loops, and the statements between them
+    second: Loop  # the second loop with the names of the first
+    alignment: Alignment
+    pair: LoopPair
+
+
 @record
 class _LoopFuser:
     """The state of the fusion of one kernel; fields as in `Fusion`."""
@@ -145,6 +154,10 @@ class _LoopFuser:
     """Variables of loops over peeled iterations. They are not joined with anything."""
     vectorized: dict[Kernel, bool] = field(default_factory=dict)
     """`LoopPair.vectorized` of all pairs of this kernel."""
+    tried: dict[tuple[object, ...], _Tried] = field(default_factory=dict)
+    """The pairs that the first round did not join, by the variables of the loops around and the ids
+    of their statements: the second round judges the same pairs.
+    """
     budget: int = 0  # what is left of FUSION_BUDGET
     left_out: int = 0
 
@@ -232,18 +245,25 @@ class _LoopFuser:
         if not (isinstance(first, Loop) and isinstance(second, Loop)):
             self.rejections += () if in_order else uncounted_rejections(first, second)
             return None
-        self.budget -= (len(accesses((first,))) + len(accesses((second,)))) ** 2
+        self.budget -= (count_accesses(first) + count_accesses(second)) ** 2
         if self.budget < 0:
             self.left_out += counted and not in_order
             return None
-        second = self.with_names_of(first, second)
-        over_filter = fuse_over_filter(self.kernel, first, second, self.fresh.name)
-        from .shift_and_peel import Alignment
+        group = first, *between, second
+        key = outer, *map(id, group)
+        tried = None if in_order else self.tried.get(key)
+        if tried is not None and tried.pair.kernel is self.kernel:
+            second, alignment, p = tried.second, tried.alignment, replace(tried.pair, brief=False)
+        else:
+            second = self.with_names_of(first, second)
+            over_filter = fuse_over_filter(self.kernel, first, second, self.fresh.name)
+            from .shift_and_peel import Alignment
 
-        alignment = Alignment(first, over_filter or second)
-        p = self.pair(alignment, between, outer, brief=in_order)
+            alignment = Alignment(first, over_filter or second)
+            p = self.pair(alignment, between, outer, brief=in_order)
         if in_order:
             if not can_fuse(p):
+                self.tried[key] = _Tried(group, second, alignment, p)
                 return None
         elif reasons := judge_fusion(p):
             realigned = self.find_other_alignment(alignment, between, outer, reasons)

@@ -8,7 +8,7 @@ from math import inf
 from ..analysis.access import Access, accesses, has_unit_stride
 from ..analysis.dependence import dependence_distance, dependences
 from ..analysis.loop_reductions import reduction_of
-from ..analysis.mod_ref import AliasInfo
+from ..analysis.mod_ref import AliasInfo, arrays_accessed, arrays_written
 from ..ir_names import names_read
 from ..ir_traversal import children, is_innermost, walk, walk_statements
 from ..lazy_dataclass import replace
@@ -94,11 +94,10 @@ def _too_many_arrays(p: LoopPair) -> Iterator[Rejection]:
     Joining them saves no memory traffic, and loads would wait for stores to other arrays at equal
     page offsets (4K aliasing).
     """
-    first, second = (accesses((loop,)) for loop in (p.first, p.second))
-    arrays = {a.array for a in (*first, *second)}
-    shared = {a.array for a in first} & {a.array for a in second}
-    has_store = any(a.is_write for a in (*first, *second))
-    if has_store and not shared and len(arrays) > MAX_FREE_ARRAYS:
+    first, second = (arrays_accessed((loop,)) for loop in (p.first, p.second))
+    arrays = first | second
+    has_store = bool(arrays_written((p.first, p.second)))
+    if has_store and first.isdisjoint(second) and len(arrays) > MAX_FREE_ARRAYS:
         reason = f"they share none of the {len(arrays)} arrays that they go through"
         yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", reason)
 

@@ -91,6 +91,9 @@ def sort_between(
 
     `make_loop_pair` calls it for each pair. `may_alias`: whether two arrays may share memory.
     """
+    between = tuple(between)
+    if not between:
+        return StatementsBetween((), (), (), _result_names(first))
     above: list[Stmt] = []
     below: list[Stmt] = []
     effects_below = [_effects_of(first)]

@@ -22,6 +22,7 @@ from ..algebra.index_builder import index_add, index_max, index_min, index_sub
 from ..analysis.access import accesses
 from ..analysis.dependence import Alias, dependences
 from ..analysis.integers.affine import AffineBindings, unclamped_end
+from ..analysis.mod_ref import arrays_accessed
 from ..dtypes import INDEX
 from ..ir_names import rename_names, substitute
 from ..ir_traversal import contains, is_innermost, memoized_per_node
@@ -150,6 +151,8 @@ def _are_rows_of_nest(first: Loop, second: Loop, outer: Sequence[str]) -> bool:
     """Whether the loops run along rows of a nest: some subscript in them reads a variable of the
     loops around, `outer`. Peeling iterations of each row costs more than joining saves.
     """
+    if not outer:
+        return False
     forms = (f for a in accesses((first, second), outer) for f in a.index if f)
     return any(not f.variables.isdisjoint(outer) for f in forms)
 
@@ -245,8 +248,7 @@ def _with_starts(loop: Loop, values: Mapping[str, str]) -> Loop:
 
 def _share_an_array(first: Loop, second: Loop) -> bool:
     """Whether both loops access a common array, which the joined loop keeps in the cache."""
-    first_arrays, second_arrays = ({a.array for a in accesses((loop,))} for loop in (first, second))
-    return not first_arrays.isdisjoint(second_arrays)
+    return not arrays_accessed((first,)).isdisjoint(arrays_accessed((second,)))
 
 
 def _share_elements(first: Loop, second: Loop) -> bool:

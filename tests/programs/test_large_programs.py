@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from loopir.fusion import fuse_loops
+from loopir.fusion.loop_pairs import LoopPair
 from targets.isa.target_registry import TARGETS
 from tests.bench.compile_time import made
 from tests.bench.large_programs import LARGE_PROGRAMS, LargeProgram
@@ -18,6 +19,9 @@ from transpile.types.typeof import parameter_names, type_of
 MOST_CHARACTERS = 350_000
 """Of C; at the least effort GCC takes about 2 s for a million."""
 
+MOST_PAIRS = 260
+"""Of loops that fusion examines, with each alignment of the same two; 64 loops have 252."""
+
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("program", LARGE_PROGRAMS, ids=lambda p: p.name)
@@ -27,7 +31,9 @@ def test_the_work_is_bounded(
     """Each is compiled as a whole: regions would have budgets of their own."""
     budgets: list[LoweringBudget] = []
     fusers: list[fuse_loops._LoopFuser] = []
+    pairs: list[LoopPair] = []
     start, prepare = LoweringBudget.of, fuse_loops._LoopFuser.__post_init__
+    make_pair = fuse_loops.make_loop_pair
 
     def noted_start(tree):
         budgets.append(start(tree))
@@ -37,6 +43,11 @@ def test_the_work_is_bounded(
         fusers.append(fuser)
         prepare(fuser)
 
+    def noted_pair(*given, **options):
+        pairs.append(make_pair(*given, **options))
+        return pairs[-1]
+
+    monkeypatch.setattr(fuse_loops, "make_loop_pair", noted_pair)
     monkeypatch.setattr(lower_function.LoweringBudget, "of", staticmethod(noted_start))
     monkeypatch.setattr(fuse_loops._LoopFuser, "__post_init__", noted_preparation)
     f, given = program.function, program.arguments()
@@ -48,5 +59,6 @@ def test_the_work_is_bounded(
     (budget,), (fuser,) = budgets, fusers
     assert budget.left > 1500
     assert fuser.budget > fuse_loops.FUSION_BUDGET / 2
+    assert len(pairs) < MOST_PAIRS
     assert stages.fusion.left_out == 0
     assert len(stages.c(target)) < MOST_CHARACTERS

@@ -39,7 +39,8 @@ class CallEnv:
         """
         if isinstance(expr, ast.Name) and expr.id in self.types:
             return self.types[expr.id]
-        if any(isinstance(ty, ObjectType) for ty in self.types.values()):
+        is_name = isinstance(expr, ast.Name)
+        if not is_name and any(isinstance(ty, ObjectType) for ty in self.types.values()):
             member = access_path_type(expr, self.types)
             if member is not None:
                 return member

@@ -32,6 +32,8 @@ _NAMED_BINDERS = (
     ast.MatchStar, ast.MatchMapping, ast.alias,
 )
 
+_BINDERS = frozenset({ast.Name, *_NAMED_BINDERS})
+
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
@@ -91,9 +93,10 @@ def values_bound_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
     return [value for n in nodes for to, value in name_bindings(n) if to.id == name]
 
 
-def mentions_none_of(expr: ast.expr, names: Iterable[str]) -> bool:
-    """Whether `expr` mentions none of `names`."""
-    return {n.id for n in walk_nodes(expr) if isinstance(n, ast.Name)}.isdisjoint(names)
+def mentions_none_of(expr: ast.expr, *names: Container[str]) -> bool:
+    """Whether `expr` mentions no name that is in one of `names`."""
+    mentioned = [n.id for n in walk_nodes(expr) if isinstance(n, ast.Name)]
+    return not any(name in several for several in names for name in mentioned)
 
 
 def bound_names(*nodes: ast.AST) -> set[str]:
@@ -103,7 +106,13 @@ def bound_names(*nodes: ast.AST) -> set[str]:
 
         for i in x: y, z[0] = i, [j for j in x]    →    {i, y}
     """
-    return {name for node in nodes for n in _nodes_in_scope(node) for name in names_bound_by(n)}
+    return {
+        name
+        for node in nodes
+        for n in _nodes_in_scope(node)
+        if type(n) in _BINDERS
+        for name in names_bound_by(n)
+    }
 
 
 def _nodes_in_scope(node: ast.AST) -> Iterator[ast.AST]:

@@ -186,20 +186,19 @@ _Tree = TypeVar("_Tree", bound=ast.AST)
 
 def copy_tree(node: _Tree) -> _Tree:
     """A deep copy of a tree. Contexts and operators are shared, since they hold nothing."""
-    new = type(node).__new__(type(node))
-    fields = new.__dict__
-    for name, value in node.__dict__.items():
-        kind = type(value)
-        if kind is list:
-            fields[name] = [copy_tree(v) if isinstance(v, ast.AST) else v for v in value]
-        elif kind in _ATOMS or not isinstance(value, ast.AST) or not value._fields:
-            fields[name] = value
-        else:
-            fields[name] = copy_tree(value)
+    kind = type(node)
+    new = kind.__new__(kind)
+    values = new.__dict__
+    values.update(node.__dict__)
+    for field in _FIELDS[kind]:
+        value = values.get(field)
+        if type(value) is list:
+            values[field] = [copy_tree(v) if isinstance(v, ast.AST) else v for v in value]
+        elif isinstance(value, ast.AST):
+            values[field] = copy_tree(value)
+    if kind is ast.Compare:
+        values["ops"] = [*values["ops"]]
     return new
-
-
-_ATOMS = frozenset({int, str, float, bool, type(None)})
 
 
 _POSITIONS = ("lineno", "col_offset", "end_lineno", "end_col_offset")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from loopir.lazy_dataclass import record, replace
@@ -23,12 +23,12 @@ from .ast_walk import NodeTransformer, child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "NUMPY_NAME", "CORE_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
-    "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
-    "is_early_return", "is_fold", "is_internal", "is_plain_break", "is_whole_table",
-    "is_operation_part", "location_node", "mark_atomic", "mark_early_return", "mark_fold",
-    "mark_internal", "mark_search", "mark_unassigned", "mark_whole_table", "mark_operation_part",
-    "note_obstacle", "obstacle", "relocate", "search_end", "source_text", "unassigned",
-    "with_plain_nodes",
+    "ReplayIf", "break_index", "copy_location", "copy_location_to_all", "fix_missing_locations",
+    "inlined_at", "is_atomic", "is_early_return", "is_fold", "is_internal", "is_plain_break",
+    "is_whole_table", "is_operation_part", "location_node", "mark_atomic", "mark_early_return",
+    "mark_fold", "mark_internal", "mark_search", "mark_unassigned", "mark_whole_table",
+    "mark_operation_part", "note_obstacle", "obstacle", "relocate", "search_end", "source_text",
+    "unassigned", "with_plain_nodes",
 ]
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
@@ -112,6 +112,21 @@ def copy_location(new: _Tree, old: ast.AST) -> _Tree:
         target["end_col_offset"] = source.get("end_col_offset")
         _set_origin(new, source.get(_ORIGIN, _PLAIN))
     return new
+
+
+def copy_location_to_all(nodes: Iterable[ast.AST], old: ast.AST) -> None:
+    """As `copy_location` to each of `nodes`, which have no origin of their own."""
+    if not old._attributes:
+        return
+    source = old.__dict__
+    location: dict[str, object] = {k: source.get(k) for k in ("end_lineno", "end_col_offset")}
+    if source.get("lineno") is not None:
+        location |= {k: source[k] for k in ("lineno", "col_offset")}
+    if (origin := source.get(_ORIGIN, _PLAIN)) is not _PLAIN:
+        location[_ORIGIN] = origin
+    for new in nodes:
+        if new._attributes:
+            new.__dict__.update(location)
 
 
 def fix_missing_locations(tree: _Tree) -> _Tree:

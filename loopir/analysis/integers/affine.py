@@ -11,6 +11,7 @@ defined.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from ...algebra.constant_folding import index_const
@@ -194,6 +195,7 @@ def constant_form(value: int) -> Affine:
     return AffineForm({}, value)
 
 
+@lru_cache(maxsize=1024)
 def variable_form(name: str) -> Affine:
     """The form of a loop variable."""
     return AffineForm({name: 1})

@@ -49,6 +49,27 @@ _AfterLoop: TypeAlias = tuple[Environment, Environment]
 """The facts at the end of the body of a loop, and at its breaks."""
 
 
+class _Environment(dict[str, Fact]):
+    """`Facts.known`: an environment that notes that it has changed, in ``changed``."""
+
+    changed = True
+
+
+def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
+    """`method` of ``dict``, for an `_Environment`."""
+    def noted(self: _Environment, *args: Any, **named: Any) -> Any:
+        self.changed = True
+        return method(self, *args, **named)
+
+    return noted
+
+
+for _name in (
+    "__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update",
+):
+    setattr(_Environment, _name, _noting(getattr(dict, _name)))
+
+
 class Facts:
     """The state of type inference: what is known of the names of a function before the statement
     that is expanded or recorded next. Macros know it as ``cx.facts``; `flow_facts.new_facts` makes
@@ -108,12 +129,14 @@ class Facts:
         self.unit_slices: set[ast.expr] = set()
         # parameters, with the axes that have length 1 in this signature
         self.assumed_unit_length_axes: dict[str, tuple[int, ...]] = {}
-        self.known: dict[str, Fact] = {}
+        self.known = {}
         # names that the compiler made for displays of constants
         self.constant_tuples: dict[str, Fact] = {}
         # cache of `of`, by id; the node keeps the id from being used again
         self._cached_facts: dict[int, tuple[ast.expr, Fact]] = {}
-        self._cached_under: tuple[object, ...] = ()  # the premises under which it is valid
+        # the facts about names, and the other premises, under which it is valid
+        self._cached_known: dict[str, Fact] = {}
+        self._cached_under: tuple[object, ...] = ()
         self._inferring = False  # whether a call of `of` is running
         for a in walk_nodes(tree.args):  # in their order
             if isinstance(a, ast.arg):
@@ -188,25 +211,43 @@ class Facts:
         Macros ask for the same facts repeatedly: those of `e` and its parts are cached, until
         something that they depend on has changed (`_premises`), such as facts about local names.
         """
-        if isinstance(e, ast.Name) and e.id in self.known:
-            return self.known[e.id]
+        if isinstance(e, ast.Name) and (known := self._known.get(e.id)) is not None:
+            return known
         if self._inferring:
             return self._cached_fact(e)
-        premises = self._premises()
-        if self._cached_under != premises:
-            self._cached_facts, self._cached_under = {}, (dict(self.known), *premises[1:])
+        self._drop_outdated_facts()
         self._inferring = True
         try:
             return self._cached_fact(e)
         finally:
             self._inferring = False
 
+    @property
+    def known(self) -> dict[str, Fact]:
+        """The fact about each local name."""
+        return self._known
+
+    @known.setter
+    def known(self, environment: dict[str, Fact]) -> None:
+        ours = environment if isinstance(environment, _Environment) else _Environment(environment)
+        self._known, ours.changed = ours, True
+
+    def _drop_outdated_facts(self) -> None:
+        """Empties the cache of `of` if something has changed that its facts depend on."""
+        known, premises = self._known, self._premises()
+        if not known.changed and self._cached_under == premises:
+            return
+        if self._cached_known != known or self._cached_under != premises:
+            self._cached_facts, self._cached_known = {}, dict(known)
+            self._cached_under = premises
+        known.changed = False
+
     def _premises(self) -> tuple[object, ...]:
-        """All that facts depend on besides the expression. Of a set that only grows, the size tells
-        whether it has changed.
+        """All that facts depend on besides the expression and ``known``. Of a set that only grows,
+        the size tells whether it has changed.
         """
         return (
-            self.known, (*self.number_lists.items(), *self.number_tables.items()),
+            (*self.number_lists.items(), *self.number_tables.items()),
             len(self.local_names), len(self.rebound), len(self.scalarizable),
             len(self.unit_slices), len(self.constant_tuples), len(self.lengths),
         )
@@ -220,7 +261,7 @@ class Facts:
 
     def outer_fact(self, e: ast.expr) -> Fact:
         """The fact about `e` from the environment; UNKNOWN if it has local names."""
-        if not mentions_none_of(e, self.local_names | set(self.known)):
+        if not mentions_none_of(e, self.local_names, self._known):
             return UNKNOWN
         return self.fact_of_outer_name(e)
 
@@ -248,12 +289,13 @@ class Facts:
         on leaving it they are as before.
         """
         before = dict(self.known)
-        cache = self._cached_facts, self._cached_under, self._inferring
+        cache = self._cached_facts, self._cached_known, self._cached_under, self._inferring
         self._inferring = False
         try:
             yield
         finally:
-            self.known, (self._cached_facts, self._cached_under, self._inferring) = before, cache
+            self.known = before
+            self._cached_facts, self._cached_known, self._cached_under, self._inferring = cache
 
 
 def samples_of(facts: Facts, e: ast.expr, index: bool = False) -> list[Sample]:

@@ -140,11 +140,17 @@ class Fact(NamedTuple):
         """The type of a value that is an array of one dtype on every path, else None. If the axis
         of unit stride differs from path to path, the type has none.
         """
-        arrays = [t for t in self.types if isinstance(t, ArrayType)]
-        if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
-            return None
-        first = min(arrays, key=lambda t: (t.aligned, t.unit is not None, t.unit))
-        return first if len({t.unit for t in arrays}) == 1 else replace(first, unit=None)
+        return _array_type(self.types) if self.rank else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _array_type(types: Types) -> ArrayType | None:
+    """`Fact.array` of a value that has one of these `types`."""
+    arrays = [t for t in types if isinstance(t, ArrayType)]
+    if len({t.dtype for t in arrays}) != 1 or len(arrays) < len(types):
+        return None
+    first = min(arrays, key=lambda t: (t.aligned, t.unit is not None, t.unit))
+    return first if len({t.unit for t in arrays}) == 1 else replace(first, unit=None)
 
 
 @functools.lru_cache(maxsize=1024)

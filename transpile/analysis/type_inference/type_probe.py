@@ -43,6 +43,8 @@ _PURE_WITHOUT_ROW: tuple[Any, ...] = (
 )
 """Functions that may be probed and have no row in the function table."""
 
+_PURE_BY_ID = {id(f): f for f in _PURE_WITHOUT_ROW}
+
 
 def bounded_sample(function: object, sample: Sample) -> Sample:
     """`sample`, an argument of `function`, made small where it may be a length of a new array: so
@@ -77,7 +79,7 @@ def may_be_probed(function: object) -> bool:
     row = function_row(function)
     if row is not None:
         return row.typed
-    return any(function is f for f in _PURE_WITHOUT_ROW)
+    return id(function) in _PURE_BY_ID
 
 
 def array_method(name: str) -> Callable[..., Any] | None:

@@ -108,7 +108,7 @@ def inline_uncovered(state: Inlining, node: ast.AST, cx: Context) -> ast.expr | 
     the expression of the result is returned. None for a node that is no call (or property, or item
     of a call's result), or that is not inlined.
     """
-    if not isinstance(node, ast.expr):
+    if not isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
         return None
     outer, state.cx = state.cx, cx
     outer_calls, origin = state.open_calls, inlined_at(node)

@@ -30,6 +30,7 @@ from ..core_nodes import (
     CORE_NAME,
     NUMPY_NAME,
     copy_location,
+    copy_location_to_all,
     mark_atomic,
     mark_fold,
     mark_internal,
@@ -72,9 +73,10 @@ def statements_from(
     ``internal``: the loops of `text` are one operation of the source, and no report names them.
     """
     module = copy_tree(_parsed(text))
-    for node in walk_nodes(module):
-        copy_location(node, at)
-        if internal and isinstance(node, (ast.For, ast.While)):
+    nodes = [*walk_nodes(module)]
+    copy_location_to_all(nodes, at)
+    for node in nodes if internal else ():
+        if isinstance(node, (ast.For, ast.While)):
             mark_internal(node)
     return _Fill(parts).block(module.body)
 

@@ -88,6 +88,12 @@ def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | No
     return next((v for v in values if _is_ambiguous_array(v)), None)
 
 
+def _has_ambiguous_array(b: IRBuilder) -> bool:
+    """Whether some name is one of several arrays, by the path taken."""
+    unions = [v for v in b.env.values() if type(v) is UnionValue]  # few, of many names
+    return any(map(_is_ambiguous_array, unions))
+
+
 def _is_ambiguous_array(v: Value | None) -> TypeGuard[UnionValue]:
     """Whether `v` is one of several arrays, by the path taken."""
     return isinstance(v, UnionValue) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1
@@ -363,7 +369,7 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
       path to path (`storage_coalescing.reusable_storage`);
     - else the first such name that `stmt` reads (`first_ambiguous_read`).
     """
-    if not any(map(_is_ambiguous_array, ctx.b.env.values())):
+    if not _has_ambiguous_array(ctx.b):
         return None
     match stmt:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
@@ -380,7 +386,7 @@ def first_ambiguous_read(ctx: Lowering, node: ast.AST) -> UnionValue | None:
     there is none. A name does not count if `node` reads only its shape, and all arrays that it may
     be have the same shape.
     """
-    if not any(map(_is_ambiguous_array, ctx.b.env.values())):
+    if not _has_ambiguous_array(ctx.b):
         return None
     nodes = list(walk_nodes(node))
     shape_reads = Counter(map(_name_of_shape_read, nodes))

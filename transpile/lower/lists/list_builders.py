@@ -31,7 +31,7 @@ def appended_counters(ctx: Lowering, block: Sequence[ast.stmt]) -> set[str]:
     """The counters that `block` changes: of the append-only lists to which it appends, except those
     that need none.
     """
-    names = appended_names(block)
+    names = appended_names(block) if ctx.lists.builders else set[str]()
     return {counter_name(n) for n in names if n in ctx.lists.builders and not appends_once(ctx, n)}
 
 

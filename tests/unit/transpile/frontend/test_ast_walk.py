@@ -129,3 +129,13 @@ class Pythons(Rewrite, ast.NodeTransformer):
 def test_a_transformer_is_as_that_of_python(name: str) -> None:
     text = (ROOT / name).read_text()
     assert same_tree(Ours().visit(ast.parse(text)), Pythons().visit(ast.parse(text)))
+
+
+def test_a_copy_shares_no_list() -> None:
+    """Macros change lists of operators, as those of operands, in place."""
+    comparison = ast.parse("a < b < c", mode="eval").body
+    assert isinstance(comparison, ast.Compare)
+    copied = copy_tree(comparison)
+    copied.ops.pop()
+    copied.comparators.pop()
+    assert (len(comparison.ops), len(comparison.comparators)) == (2, 2)

@@ -64,6 +64,29 @@ def test_a_change_is_seen(name: str) -> None:
     assert facts.of(e) == after
 
 
+FORGET_U: dict[str, Callable[[Facts], object]] = {
+    "set": lambda f: f.known.__setitem__("u", UNKNOWN),
+    "deleted": lambda f: f.known.__delitem__("u"),
+    "updated": lambda f: f.known.update(u=UNKNOWN),
+    "joined": lambda f: f.known.__ior__({"u": UNKNOWN}),
+    "popped": lambda f: f.known.pop("u"),
+    "the last popped": lambda f: f.known.popitem(),
+    "cleared": lambda f: f.known.clear(),
+    "set anew": lambda f: (f.known.clear(), f.known.setdefault("u", UNKNOWN)),
+    "replaced": lambda f: setattr(f, "known", {}),
+    "forgotten": lambda f: f.forget(["u"]),
+}
+
+
+@pytest.mark.parametrize("way", FORGET_U)
+def test_each_change_of_the_known_names_is_seen(way: str) -> None:
+    facts, e = facts_of_function(), expression("u * 2.0")
+    facts.known["u"] = SCALAR
+    assert facts.of(e).rank == 0
+    FORGET_U[way](facts)
+    assert facts.of(e).rank is None
+
+
 @pytest.mark.parametrize("names", ["local_names", "rebound", "scalarizable"])
 def test_a_new_name_ends_the_cache(names: str) -> None:
     facts = facts_of_function()
