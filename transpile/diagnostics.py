@@ -11,11 +11,8 @@ from typing import Any
 from loopir.lazy_dataclass import record
 from loopir.rejection import HelperLine, Label, Rejection, family_of
 
-from .codes import CODES, Code
-
 __all__ = [
-    "CODES", "Code", "HelperLine", "InlinedAt", "Label", "Refused", "Rejection", "counted",
-    "family_of",
+    "HelperLine", "InlinedAt", "Label", "Refused", "Rejection", "counted", "family_of",
 ]
 
 
@@ -51,6 +48,8 @@ class Refused(Exception):
     """
 
     def __init__(self, rejection: Rejection, inlined_at: InlinedAt | None = None) -> None:
+        from .codes import CODES  # not needed by calls of kernels that are in the disk cache
+
         assert rejection.code in CODES, f"unknown code {rejection.code}"
         super().__init__(f"{rejection.code}: {rejection.message}")
         self.rejection = rejection

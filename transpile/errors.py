@@ -77,7 +77,7 @@ def fallback_message(
     elif rejection and EMPTY_LIST in map(str, types) and "float" in rejection.message:
         hint = NOTE_ON_EMPTY_LISTS
     if rejection is None:  # a call of a signature that is compiled
-        from .diagnostics import CODES
+        from .codes import CODES
 
         why, hint = f": {CODES[code].title}", CODES[code].help
     how = "is compiled in part at most" if part else "runs as Python" if runs else "is not compiled"

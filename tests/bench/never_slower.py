@@ -42,7 +42,7 @@ from program_runs import PROGRAMS, arguments
 from traps.trap import TRAPS
 
 from transpile import fuse
-from transpile.diagnostics import CODES
+from transpile.codes import CODES
 
 from ..tools.corpus.judge import arguments_for
 from ..tools.corpus.modules import functions_of

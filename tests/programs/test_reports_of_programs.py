@@ -27,7 +27,8 @@ from traps.trap import TRAPS, Trap
 from loopir.ir_traversal import walk
 from loopir.nodes import Var
 from transpile import FuseWarning, fuse
-from transpile.diagnostics import CODES, Refused, Rejection
+from transpile.codes import CODES
+from transpile.diagnostics import Refused, Rejection
 from transpile.frontend.source import read_source
 from transpile.options import Options
 from transpile.pipeline import compile_stages

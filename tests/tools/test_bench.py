@@ -1,6 +1,9 @@
 """The benchmarks run, and all competitors compute the same; their times are not tested."""
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from forked_programs import run_program
 from paths import ROOT
@@ -31,6 +34,49 @@ def test_a_small_function_passes_few_files_of_the_compiler() -> None:
     _, files, macros, *_ = line.split()
     assert int(files) <= 186
     assert int(macros) <= 150
+
+
+COUNTED = '''
+import sys
+import numpy as np
+
+def ours():
+    return sum(name.split(".")[0] in ("loopir", "targets", "transpile") for name in sys.modules)
+
+from transpile import fuse
+at_import = ours()
+
+@fuse
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * x[i]
+    return s
+
+total(np.ones(100))
+print(at_import, ours(), "numpy.random" in sys.modules)
+assert total.stats.compiled == 1
+'''
+
+
+def test_a_small_function_imports_few_modules(tmp_path: Path) -> None:
+    """A macro, a pass or a rule that it does not need is a lazy function, or imported where it is
+    called. Once the kernel is in the disk cache the compiler is not imported at all.
+    """
+    path = tmp_path / "counted.py"
+    path.write_text(COUNTED)
+    env = {**os.environ, "TRANSPILE_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    counts = [run_program(path, env=env, start_python=True).stdout.split() for _ in range(2)]
+    (at_import, compiled, draws), (_, loaded, _) = counts
+    assert int(at_import) <= 73
+    assert int(compiled) <= 412
+    assert int(loaded) <= 117
+    assert draws == "False"
+
+
+def test_first_calls_are_timed() -> None:
+    told = lines("--rounds", "1", bench="tests.bench.first_call", heading=1)
+    assert [line.split()[0] for line in told] == ["empty"] * 4 + ["filled"] * 4
 
 
 def test_spellings_of_an_idiom_are_timed() -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from loopir.lazy_dataclass import record
 
-from ..diagnostics import CODES, Rejection
+from ..codes import CODES
+from ..diagnostics import Rejection
 from ..report.loop_report import Report
 
 __all__ = ["CheckRules", "parse_codes"]

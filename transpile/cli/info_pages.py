@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..diagnostics import CODES
+from ..codes import CODES
 from ..report.styled_text import StyledRow, styled_row
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from loopir.nodes import Call, Check, Const, Dim, Disjoint, Guard, Kernel, Span
 from loopir.status_bits import CHECK_CAUSES
 
 from ..call_plan import ArgumentMismatch, StatusSource
-from ..diagnostics import CODES, Label, Rejection, family_of
+from ..codes import CODES
+from ..diagnostics import Label, Rejection, family_of
 from .replay_exceptions import ReplayException
 from .user_terms import UserTerms, source_segment
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
-from ..diagnostics import CODES, Rejection, counted
+from ..codes import CODES
+from ..diagnostics import Rejection, counted
 from .styled_text import StyledRow, as_html, as_plain, as_rich, printable, styled_row
 
 if TYPE_CHECKING:

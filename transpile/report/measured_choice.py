@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
-from ..diagnostics import CODES, Label, Rejection
+from ..codes import CODES
+from ..diagnostics import Label, Rejection
 from ..frontend.source import is_within, span_of
 from ..types.value_types import ArgType, ArrayType, Constant, ListType, ObjectType, RecordType
 

@@ -24,8 +24,9 @@ import numpy as np
 from loopir.nodes import Span
 
 from ..analysis.missing_names import undefined_in_helper, undefined_name
+from ..codes import CODES
 from ..codes.argument_help import HELP_FOR_DRAWS, HELP_FOR_STRINGS
-from ..diagnostics import CODES, Refused, Rejection
+from ..diagnostics import Refused, Rejection
 from ..frontend.ast_names import COMPREHENSIONS, name_bindings, values_bound_to
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.defining_modules import (

@@ -16,6 +16,7 @@ import numpy as np
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
+from ..codes import CODES
 from ..codes.argument_help import HELP_FOR_CALLS_IN_LOOPS
 from ..codes.lowering_codes import (
     HELP_FOR_ARGUMENTS,
@@ -28,7 +29,7 @@ from ..codes.lowering_codes import (
     HELP_WITHOUT_OPTIONS,
     HELP_WITHOUT_STARS,
 )
-from ..diagnostics import CODES, Rejection, family_of
+from ..diagnostics import Rejection, family_of
 from ..frontend.defining_modules import is_builtin, is_numpys, module_of
 from ..frontend.source import is_within
 

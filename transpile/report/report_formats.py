@@ -7,7 +7,8 @@ from typing import Any
 
 from loopir.nodes import Span
 
-from ..diagnostics import CODES, Rejection
+from ..codes import CODES
+from ..diagnostics import Rejection
 from .loop_report import Report
 
 __all__ = ["to_github", "to_json", "to_sarif"]

@@ -31,13 +31,14 @@ from loopir.nodes import Span
 from loopir.process.signal_exceptions import failures, suppress_failures
 
 from ..analysis.access_paths import access_path_type
+from ..codes import CODES
 from ..codes.argument_help import (
     HELP_FOR_CALLS_IN_LOOPS,
     HELP_FOR_DTYPE,
     HELP_FOR_ITEMS,
     HELP_FOR_TYPE,
 )
-from ..diagnostics import CODES, Label, Refused, Rejection
+from ..diagnostics import Label, Refused, Rejection
 from ..frontend.ast_names import names_used
 from ..frontend.ast_walk import tree_key, walk_nodes
 from ..frontend.defining_modules import is_numpys, is_standard

@@ -16,7 +16,7 @@ from forked_programs import run_program
 from targets.isa.target_registry import TARGETS, machine
 from transpile import __version__, threads
 from transpile.cli.command_line import _parser, main
-from transpile.diagnostics import CODES
+from transpile.codes import CODES
 from transpile.runtime import fuse_decorator
 
 FILE = '''\
