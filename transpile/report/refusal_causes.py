@@ -42,7 +42,7 @@ from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.macros.macro_patterns import registered
 from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import Source, is_within, read_source, span_of
-from ..lower.scalars.callable_ops import generator_makers, library_of
+from ..lower.scalars.callable_ops import family_of_maker, library_of
 from ..lower.scalars.lower_calls import has_rule
 from ..lower.scalars.refused_calls import help_for_call, how_uncompiled
 from ..numpy.function_table import function_row
@@ -531,8 +531,7 @@ def uncompiled_calls(function: FunctionType) -> Iterator[Rejection]:
     nodes = [*walk_nodes(*tree.body)]
     made = {
         to.id: family for n in nodes for to, value in name_bindings(n)
-        for maker, family in generator_makers()
-        if isinstance(value, ast.Call) and scope.resolve(value.func) is maker
+        if isinstance(value, ast.Call) and (family := family_of_maker(scope.resolve(value.func)))
     }
     loops = (n for n in nodes if isinstance(n, (ast.For, ast.While)))
     in_loops = {id(n) for loop in loops for n in walk_nodes(*loop.body)}
@@ -580,7 +579,7 @@ def _is_not_compiled(function: object | None) -> bool:
     owner = function if isinstance(function, _KINDS_WITH_MODULE) else type(function)
     if isinstance(function, WrappedFunction) or is_declared_callee(function):
         return False
-    if library_function_of(function) or any(function is maker for maker, _ in generator_makers()):
+    if library_function_of(function) or family_of_maker(function):
         return False
     if is_python_class(function) and not is_numpys(owner):
         return False

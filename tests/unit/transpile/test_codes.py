@@ -22,8 +22,8 @@ from paths import REJECT, ROOT
 
 from transpile import fuse
 from transpile.cli.file_cases import UnreadableFile, fused_functions, run_script
-from transpile.codes import CODES
-from transpile.diagnostics import Code, Refused, Rejection
+from transpile.codes import CODES, Code
+from transpile.diagnostics import Refused, Rejection
 from transpile.report.loop_report import Report, rejection_rows
 from transpile.report.styled_text import as_plain, as_rich
 

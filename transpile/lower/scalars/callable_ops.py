@@ -29,7 +29,7 @@ from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_array
 
 __all__ = [
-    "COMPARISONS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS", "generator_makers",
+    "COMPARISONS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS", "family_of_maker",
     "OPS_FUNCTIONS", "UFUNCS", "library_of", "refuse_library", "refuse_library_behind",
     "refuse_library_call",
 ]
@@ -122,18 +122,15 @@ LIBRARY_METHODS = frozenset(name for name, row in METHODS.items() if row.library
 """The names of array methods that a library computes, such as ``sort``."""
 
 
-def generator_makers() -> tuple[tuple[Callable[..., object], str], ...]:
-    """What makes generators of random numbers, and the family of these (`generator_state`). Making
-    one stays a Python call, but what draws from it is compiled. NumPy's are left out where
-    ``numpy.random`` was not imported: nobody has them.
+def family_of_maker(function: object) -> str | None:
+    """The family (`generator_state`) of the random generators that `function` makes; None for other
+    functions. Making one stays a Python call, but what draws from it is compiled.
     """
-    numpys = sys.modules.get("numpy.random")
-    if numpys is None:
-        return ((Random, "python"),)
-    return (
-        (numpys.default_rng, "pcg"), (numpys.Generator, "pcg"), (numpys.RandomState, "legacy"),
-        (Random, "python"),
-    )
+    makers = [(Random, "python")]
+    if numpys := sys.modules.get("numpy.random"):  # else nobody has a function of it
+        makers += (numpys.default_rng, "pcg"), (numpys.Generator, "pcg")
+        makers.append((numpys.RandomState, "legacy"))
+    return next((family for maker, family in makers if function is maker), None)
 
 
 def library_of(function: object) -> str | None:
@@ -156,7 +153,7 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
     random numbers, from which compiled code draws.
     """
     library = library_of(function)
-    if any(function is maker for maker, _ in generator_makers()):
+    if family_of_maker(function):
         message = f"`{source_text(node.func)}` makes a generator, and stays a Python call"
         refuse("LOWER_LIBRARY", message, node)
     if (

@@ -12,7 +12,7 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from types import FunctionType
@@ -314,17 +314,21 @@ def _transpile_files() -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(row for root in roots for row in _source_files(root)))
 
 
-def _source_files(folder: str) -> Iterator[tuple[str, int, int]]:
+def _source_files(folder: str) -> list[tuple[str, int, int]]:
     """Name, size and time of each source file below `folder`. Python's folders of bytecode are not
-    read: they have as many files, and none is a source.
+    read: they have as many files, and none is a source. One loop, as each process runs it.
     """
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith((".py", ".h", ".c")):
-                stat = entry.stat()
-                yield entry.name, stat.st_size, stat.st_mtime_ns
-            elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
-                yield from _source_files(entry.path)
+    found, left = list[tuple[str, int, int]](), [folder]
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                name = entry.name
+                if name.endswith((".py", ".h", ".c")):
+                    stat = entry.stat()
+                    found.append((name, stat.st_size, stat.st_mtime_ns))
+                elif "." not in name and name != "__pycache__" and entry.is_dir():
+                    left.append(entry.path)
+    return found
 
 
 @record(frozen=True, slots=True)
