@@ -28,9 +28,9 @@ from ..defining_modules import is_builtin, is_numpys
 from .macro_context import Context
 
 __all__ = [
-    "ARRAY_METHOD", "BOUND", "CALLED", "EXPRESSIONS", "METHOD", "NUMPY", "OTHER", "UFUNC",
-    "Declaration", "MacroIndex", "declarations_of", "declared", "fires_on", "is_declared_callee",
-    "kind_of_callee", "numpy_callees", "on", "other_than",
+    "ALLOCATOR", "ARRAY_METHOD", "BOUND", "CALLED", "EXPRESSIONS", "METHOD", "NUMPY", "OTHER",
+    "UFUNC", "Declaration", "MacroIndex", "declarations_of", "declared", "fires_on",
+    "is_declared_callee", "kind_of_callee", "numpy_callees", "on", "other_than",
 ]
 
 When: TypeAlias = Callable[[Any, Context], object]
@@ -44,13 +44,14 @@ below, or "" for what no macro declares.
 _M = TypeVar("_M", bound=Callable[..., Any])
 
 METHOD, ARRAY_METHOD, CALLED = ".", ".array", "()"
-NUMPY, UFUNC, BOUND, OTHER = "numpy", "ufunc", "bound", "other"
+NUMPY, ALLOCATOR, UFUNC, BOUND, OTHER = "numpy", "allocator", "ufunc", "bound", "other"
 """Kinds of callees:
 
 - METHOD: a method of a value of the function, ``v.item``; ARRAY_METHOD: one with a name that a
   method of arrays has, ``x.sum``. A declaration with METHOD means both;
 - CALLED: the result of a call, ``f()()``;
-- UFUNC: a ufunc of NumPy; NUMPY: another function or class of NumPy;
+- UFUNC: a ufunc of NumPy; ALLOCATOR: `np.empty` and its kin; NUMPY: another function or class of
+  NumPy;
 - BOUND: a builtin method of a global object, ``rng.random``;
 - OTHER: what is none of these, no builtin of Python's, and was not made by ``def``: ``math.sqrt``.
 """
@@ -346,6 +347,12 @@ _ARRAY_METHODS = frozenset(f".{name}" for kind in (np.ndarray, np.ufunc) for nam
 """The names of methods of arrays, and of ufuncs, as ``.sum``."""
 
 
+_ALLOCATORS = (
+    np.empty, np.zeros, np.ones, np.full,
+    np.empty_like, np.zeros_like, np.ones_like, np.full_like,
+)
+
+
 def kind_of_callee(callee: Any) -> str:
     """The kind of a function or ``.method``; "" if it is of none."""
     if isinstance(callee, str):
@@ -356,5 +363,5 @@ def kind_of_callee(callee: Any) -> str:
     if is_bound and not isinstance(callee.__self__, ModuleType):
         return BOUND
     if is_numpys(callee):
-        return NUMPY
+        return ALLOCATOR if any(callee is f for f in _ALLOCATORS) else NUMPY
     return "" if is_builtin(callee) or isinstance(callee, FunctionType) else OTHER

@@ -23,6 +23,7 @@ from ..language import assignment_forms, type_tests
 from . import firing_conditions as conditions
 from .macro_context import Macro, ViewRule
 from .macro_index import (
+    ALLOCATOR,
     ARRAY_METHOD,
     BOUND,
     EXPRESSIONS,
@@ -47,7 +48,7 @@ def lazy_macro(path: str, *rows: Declaration) -> Callable[..., Any]:
 
 
 OF_NUMPY = (NUMPY, UFUNC, BOUND, ARRAY_METHOD)
-"""What a call of a function of NumPy, or of a method of an array, may call."""
+"""What a call of a function of NumPy but an allocator, or of a method of an array, may call."""
 
 NUMPY_CALL = on(ast.Call, calls=OF_NUMPY)
 LITERALS = (ast.List, ast.Tuple)
@@ -251,7 +252,8 @@ MACROS: tuple[Macro, ...] = (
         on(ast.Attribute, value=ast.Call), on(ast.Call, calls=[METHOD, OTHER]),
     ),
     lazy_macro(  # np.ndarray(n), np.zeros(n, float, "C")
-        "numpy.creation.allocation_forms:allocation_form", NUMPY_CALL,
+        "numpy.creation.allocation_forms:allocation_form",
+        on(ast.Call, calls=[*OF_NUMPY, ALLOCATOR]),
     ),
     lazy_macro(  # np.mgrid[0:n, 0:m]
         "numpy.functions.grid_slices:grid_slices", on(ast.Subscript, when=conditions.slices_grid),
@@ -290,7 +292,8 @@ MACROS: tuple[Macro, ...] = (
         on(ast.Assign, value=ast.Subscript, when=conditions.assigns_slice),
     ),
     lazy_macro(  # for …: u = np.zeros(n)
-        "numpy.creation.array_creation:reuse_filled_array", on(ast.Assign, ast.Call, calls=[NUMPY]),
+        "numpy.creation.array_creation:reuse_filled_array",
+        on(ast.Assign, ast.Call, calls=[NUMPY, ALLOCATOR]),
     ),
     lazy_macro(  # u = x * 2 + y
         "numpy.elementwise.array_assignment:array_assignment",

@@ -71,5 +71,5 @@ def callees(own: Declaration) -> Iterator[tuple[object, str]]:
 
 KINDS = {
     macro_index.METHOD, macro_index.ARRAY_METHOD, macro_index.CALLED, macro_index.NUMPY,
-    macro_index.UFUNC, macro_index.BOUND, macro_index.OTHER,
+    macro_index.UFUNC, macro_index.BOUND, macro_index.OTHER, macro_index.ALLOCATOR,
 }
