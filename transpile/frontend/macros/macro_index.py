@@ -14,7 +14,12 @@ accept more nodes than those of the macro itself.
 from __future__ import annotations
 
 import ast
+import builtins
+import functools
 import inspect
+import itertools
+import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -178,7 +183,10 @@ def on(
         unknown = fields.keys() - _PARTS.get(kind, ())
         if unknown:
             raise ValueError(f"{kind.__name__} is not selected by its {', '.join(sorted(unknown))}")
-    callees = None if calls is None else frozenset(map(_register_callee, calls))
+    callees = None
+    if calls is not None:
+        replaced = _replaced()
+        callees = frozenset(_register_callee(replaced.get(id(c), c)) for c in calls)
     if callees and METHOD in callees:
         callees |= {ARRAY_METHOD}
     return Declaration(frozenset(kinds), fields, callees, when)
@@ -218,6 +226,23 @@ def numpy_callees(names: Iterable[str]) -> list[object]:
 def other_than(*kinds: type[ast.AST]) -> tuple[type[ast.AST], ...]:
     """The types of expressions except `kinds`."""
     return tuple(k for k in EXPRESSIONS if k not in kinds)
+
+
+_ORIGINALS = [
+    (vars(m), {name: f for name, f in vars(m).items() if callable(f)})
+    for m in (np, math, builtins, itertools, functools, operator)
+]
+"""Modules, and their functions when the compiler was imported. A macro may be imported while a
+program has others in their place, as mocks in tests do: it does not fire on these.
+"""
+
+
+def _replaced() -> dict[int, object]:
+    """The originals of the functions that are replaced now, by the ``id`` of what is in place."""
+    return {
+        id(now[name]): f for now, then in _ORIGINALS for name, f in then.items()
+        if name in now and now[name] is not f
+    }
 
 
 def _register_callee(callee: object) -> Callee:

@@ -90,7 +90,7 @@ _NAMES_LATER = {
     "copy": "copy deepcopy",
     "ctypes": "CFUNCTYPE PYFUNCTYPE addressof cast string_at",
     "dataclasses": "field fields replace",
-    "gc": "get_threshold set_threshold",
+    "gc": "freeze get_freeze_count get_threshold set_threshold unfreeze",
     "hashlib": "blake2b sha256",
     "importlib": "import_module",
     "json": "dumps loads",

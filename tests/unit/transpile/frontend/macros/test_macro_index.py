@@ -99,6 +99,18 @@ def test_who_is_asked(macro: Callable[..., Any], text: str, on: list[str]) -> No
     assert fired(macro, text) == on
 
 
+def test_a_macro_that_is_imported_while_a_function_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It fires on the function of NumPy, and not on what a program has in its place."""
+    original, mock = np.cross, lambda *_: None
+    with monkeypatch.context() as replaced:
+        replaced.setattr(np, "cross", mock)
+        (callee,) = macro_index.on(ast.Call, calls=[np.cross]).calls or ()
+    assert callee == id(original)
+    assert macro_index._functions.get(id(mock)) is not mock
+
+
 def test_a_field_that_is_not_looked_at_is_an_error() -> None:
     with pytest.raises(ValueError, match="Assign is not selected by its target"):
         fires_on(ast.Assign, target=ast.Name)
