@@ -53,8 +53,10 @@ FAMILIES: Mapping[str, str] = {
 
 
 def __getattr__(name: str) -> ModuleType:
-    """The module `name` of a family. It is imported where a function draws: most draw nothing."""
-    if name in FAMILIES.values():
+    """The module `name` of a family, or one that such modules share. It is imported where a
+    function draws: most draw nothing.
+    """
+    if name in (*FAMILIES.values(), "integer_argument", "mersenne_twister"):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -85,6 +85,9 @@ add_records(call_plan, host_nodes, result_spec, value_types)
 _PACKAGES = ("transpile", "loopir", "targets")
 """The packages of the compiler, whose files are part of each key (`_version`)."""
 
+_DRAWS = "transpile.random_numbers"
+"""What the host expression ``draws`` stands for."""
+
 _REFUSED = "refused"
 """The first item of an entry that tells why a function is refused."""
 
@@ -357,7 +360,8 @@ def _helper_exprs(
 ) -> tuple[HostExpr | None, ...] | None:
     """For each status source (`StatusSource`) an expression of names whose value is its helper, the
     inlined function; None for a source without a helper. Found among the expressions that the
-    guards read. None in place of the tuple if a helper has no such expression.
+    guards read, or a draw function of ours. None in place of the tuple if a helper has no such
+    expression.
     """
     reached: dict[int, HostExpr] = {}
     for guard in interface.identity_guards:
@@ -366,7 +370,8 @@ def _helper_exprs(
                 with suppress_failures(LookupError, AttributeError, ValueError):
                     reached[id(_value_of(names, expr))] = expr
     exprs = [
-        None if source.helper is None else reached.get(id(source.helper))
+        None if source.helper is None
+        else reached.get(id(source.helper)) or _draw_function_expr(source.helper)
         for source in interface.sources
     ]
     missing = any(
@@ -374,6 +379,14 @@ def _helper_exprs(
         for expr, source in zip(exprs, interface.sources, strict=True)
     )
     return None if missing else tuple(exprs)
+
+
+def _draw_function_expr(helper: FunctionType) -> HostExpr | None:
+    """The expression of a function of `transpile.random_numbers`; None for other functions."""
+    package, _, module = helper.__module__.rpartition(".")
+    if package != _DRAWS:
+        return None
+    return HostAttribute(HostAttribute(HostHelper("draws"), module), helper.__name__)
 
 
 def _guard_if_unchanged(
@@ -400,6 +413,8 @@ def _value_of(names: _NameMeanings, expr: HostExpr) -> Any:
     match expr:
         case HostHelper("modules"):
             return sys.modules
+        case HostHelper("draws"):
+            return import_module(_DRAWS)
         case HostName(name) if name in names.captured:
             return _value_of(names, names.captured[name])
         case HostName(name) if name in names.arguments:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ def description(value: object) -> tuple[Any, ...] | None:
 
     Described are: a number, str or None by its value; code by a digest; a tuple by its items; a
     module, or the namespace of one, by the module's name; a function or type by its name, if it is
-    of `transpile.ops`, or native and of one of `_TRUSTED_MODULES`, or written in Python by NumPy.
+    of `transpile.ops`, or native and of one of `_TRUSTED_MODULES`, or written in Python by NumPy;
+    a method of a generator of random numbers by its class (`_description_of_draw`).
     The user's functions and objects are not: they may be other ones under the same name.
     """
     if type(value) in (int, float, bool, str, type(None)):
@@ -41,6 +42,8 @@ def description(value: object) -> tuple[Any, ...] | None:
     if type(value) is ModuleType:
         loaded_as = value.__name__
         return ("module", loaded_as) if sys.modules.get(loaded_as) is value else None
+    if type(value) is MethodType:
+        return _description_of_draw(value)
     if not is_native(value) and type(value) is not FunctionType:
         return None
     name, module = getattr(value, "__name__", None), module_of(value)
@@ -52,6 +55,25 @@ def description(value: object) -> tuple[Any, ...] | None:
     home = value if module else type(value)
     is_trusted = package_of(home) in _TRUSTED_MODULES
     return (type(value).__name__, module_of(home), name) if is_trusted else None
+
+
+def _description_of_draw(method: MethodType) -> tuple[Any, ...] | None:
+    """A description of a method such as ``random.randint``, which is bound to a generator that its
+    module keeps; None for others. It tells the class of the generator: of which generator the state
+    is read, other guards tell.
+    """
+    kind, name, function = type(method.__self__), method.__name__, method.__func__
+    if vars(kind).get(name) is not function:
+        return None
+    module = sys.modules.get(kind.__module__)
+    if type(function) is FunctionType:  # the user may have put one in the place of Python's
+        is_known = kind.__module__ == "random" and function.__code__.co_filename == getattr(
+            module, "__file__", None
+        )
+    else:
+        is_known = package_of(kind) == np.__name__
+    is_found = getattr(module, kind.__name__, None) is kind
+    return ("method", kind.__module__, kind.__name__, name) if is_known and is_found else None
 
 
 def _is_python_of_numpy(value: object) -> bool:
