@@ -14,6 +14,8 @@ TOPICS = {
     "transpile/numpy_forms": "every NumPy function, in each form of its arguments",
     "transpile/random_numbers/drawn_arrays": "arrays of random numbers, of every generator",
     "transpile/random_numbers/drawn_numbers": "random numbers one at a time, of every generator",
+    "transpile/random_numbers/first_use": "when numpy.random is imported",
+    "transpile/runtime/cache/disk_cache_draws": "kernels that draw random numbers, stored",
     "transpile/runtime/cache/disk_cache_helpers": "kernels with inlined functions, stored",
     "transpile/runtime/kernel_call/native_call_containers": "lists, tuples and objects in a call",
     "transpile/report/help_that_works": "that what reports propose can be followed",

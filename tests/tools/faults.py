@@ -358,7 +358,8 @@ def parsed(words: list[str]) -> argparse.Namespace:
 
 def main(words: list[str]) -> int:
     options = parsed(words)
-    assert Path(fault_injection.fuse.__code__.co_filename).is_relative_to(fault_injection.ROOT)
+    decorator = Path(fault_injection.fault_subjects.fuse.__code__.co_filename)
+    assert decorator.is_relative_to(fault_injection.ROOT)
     known = known_trials(options.journal)
     table: Counter[tuple[str, str, str]] = Counter()
     wrong: list[tuple[str, str, str, str, list[str]]] = []
