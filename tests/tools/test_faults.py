@@ -12,7 +12,7 @@ from paths import ROOT
 from tests.tools.faults import Place, known_trials, main
 from transpile.runtime.process.compiler_faults import Faults
 
-FEW = ["fold", "--states", "warm", "--kinds", "memory", "--from", "100", "--every", "300"]
+FEW = ["fold", "--states", "warm", "--kinds", "memory", "--from", "100", "--every", "150"]
 
 
 @pytest.mark.long
