@@ -24,6 +24,7 @@ from loopir.lazy_dataclass import record
 from loopir.process.digests import hexdigest
 from loopir.process.signal_exceptions import failures, suppress_failures
 from targets.abi.load_kernel import load_kernel
+from targets.abi.object_layout import layout_matches
 from targets.abi.thread_pool import pool_object
 from targets.build.build_errors import BuildError
 from targets.build.object_cache import (
@@ -99,7 +100,7 @@ def store_variant(
 
     - an object that the kernel depends on has no description (`description`), or a helper whose
       line a warning names is not reached by names (`_helper_exprs`);
-    - calls of the kernel have no trampoline of C;
+    - calls of the kernel have no trampoline of C, though they may have one in a later process;
     - the user has registered macros, which the key of an entry does not tell.
 
     `compile_variant` calls this, unless the options or environment variables forbid it.
@@ -107,9 +108,10 @@ def store_variant(
     descriptions = tuple((g.expr, description(g.value)) for g in interface.identity_guards)
     helpers = _helper_exprs(_name_meanings(function, types, interface), interface)
     is_described = all(description is not None for _, description in descriptions)
-    if entry.trampoline is None or not is_described or helpers is None or _has_user_macros():
+    is_lasting = entry.trampoline is not None or not layout_matches()
+    if not is_lasting or not is_described or helpers is None or _has_user_macros():
         return
-    names = [os.path.basename(path) for path in (entry.path, entry.trampoline)]
+    names = [os.path.basename(path) for path in (entry.path, entry.trampoline) if path]
     sources = tuple(replace(source, helper=None) for source in interface.sources)
     stored = replace(interface, identity_guards=(), sources=sources)
     try:
@@ -227,7 +229,7 @@ def _variant_of_recipe(
         for source, expr in zip(stored.sources, helpers, strict=True)
     )
     interface: KernelInterface = replace(stored, identity_guards=tuple(guards), sources=sources)
-    kernel, trampoline = objects
+    kernel, *others = objects
     assert kernel is not None
     try:
         entry = load_kernel(
@@ -237,7 +239,7 @@ def _variant_of_recipe(
             strided=strided_params(interface),
             paired=complex_params(interface),
             keeps_gil=keeps_gil(interface),
-            trampoline_path=trampoline,
+            trampoline_path=others[0] if others else None,
             pool_path=pool and find_cached(pool),
         )
     except BuildError:
