@@ -201,5 +201,6 @@ def _no_attribute(module: ModuleType, name: str, node: ast.AST) -> Rejection:
     meant = f"; did you mean `{close[0]}`?" if close else ""
     owner = "NumPy" if module is np else f"the module `{module.__name__}`"
     message = f"{owner} has no `{name}`{meant}"
-    help = f"correct the name, or use another function in place of `{name}`"
+    instead = "use another function" if module is np else f"define `{name}` there"
+    help = f"correct the name, or {instead}"
     return Rejection("LOWER_UNDEFINED", message, span_of(node), help=help)
