@@ -63,15 +63,15 @@ LOOP_IR, VECTOR_IR, TARGET_IR = "Loop IR", "vector IR", "target IR"
 C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
 
 _INPUTS = "function", "options", "machine", "target", "recording", "marked", "make_callable"
-# steps for such values alone, each imported when it first runs
+_UNSET: Any = None  # the value of a field that no stage has set yet
+
+# -- Steps that few functions need, each imported when it first runs
 compile_tree = lazy_function(__package__, "frontend.compile_tree:compile_tree")
 deques_as_lists = lazy_function(__package__, "containers.local_deques:deques_as_lists")
 fill_in_first_loop = lazy_function("loopir.fusion", "zero_fills:fill_in_first_loop")
 ranges_as_calls = lazy_function(__package__, "frontend.iterators.named_ranges:ranges_as_calls")
 scalarize_arrays = lazy_function("loopir.fusion", "array_contraction:scalarize_arrays")
 verify = lazy_function("loopir", "ir_verifier:verify")
-
-_UNSET: Any = None  # the value of a field that no stage has set yet
 
 
 @record(frozen=True, slots=True, kw_only=True)

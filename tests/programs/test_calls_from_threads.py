@@ -80,6 +80,7 @@ def test_threads_get_pythons_answers(function: Callable[..., Any]) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         for done in [pool.submit(calls, seed) for seed in range(THREADS)]:
             done.result()
+    assert fused.stats.compiled > 0
 
 
 LOCKS = """

@@ -11,9 +11,8 @@ from targets.isa.target_registry import TARGETS
 from transpile import fuse
 from transpile.ahead.built_calls import OwnCode
 from transpile.ahead.kernel_units import kernel_unit
-from transpile.lower.scalars import numpy_scalar_calls
-from transpile.numpy.elementwise import elementwise_formulas
 from transpile.options import Options
+from transpile.types import numpy_probes
 from transpile.types.typeof import type_of
 from transpile.types.value_types import WrappedFunction
 
@@ -111,8 +110,7 @@ def bits(result: Any) -> list[tuple[str, bytes]]:
 def test_zeros_are_ordered(
     function: Callable[..., Any], dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (numpy_scalar_calls, elementwise_formulas):
-        monkeypatch.setattr(module, "numpy_orders_zeros", lambda: True)
+    monkeypatch.setattr(numpy_probes, "numpy_orders_zeros", lambda: True)
     fused = fuse(function, cache=False, on_reject="raise")
     for n in SIZES:
         for seed in range(6):

@@ -18,7 +18,7 @@ import numpy as np
 __all__ = [
     "answers", "answers_elsewhere", "asked_probes", "numpy_fuses_complex_products",
     "numpy_orders_zeros", "numpy_replaces_float_powers", "numpy_searches_by_halves",
-    "numpy_squares_by_products",
+    "numpy_squares_by_products", "orders_zeros",
 ]
 
 _asked: ContextVar[dict[str, bool] | None] = ContextVar("asked probes", default=None)
@@ -91,6 +91,11 @@ def numpy_orders_zeros() -> bool:
     """
     zeros = np.array([0.0, -0.0])
     return not np.signbit(np.maximum(zeros, -zeros)).any()
+
+
+def orders_zeros(dtype: str) -> bool:
+    """Whether NumPy's minimum and maximum of this dtype take -0.0 for less than 0.0."""
+    return dtype in ("f32", "f64") and numpy_orders_zeros()
 
 
 @_probe

@@ -3,8 +3,9 @@
 Positions are flat where a loop divides them: ``a[k // m, k % m]``, ``b[k % m]``,
 ``a[(k + s) % m]``.
 Of the two loops the inner one advances through a row without a division, so that later passes
-know its subscripts as affine forms, which they vectorise.
-Delinearization elsewhere recovers the axes of one subscript; here the loop itself tells them.
+know its subscripts as affine forms, which they vectorise. MLIR calls the quotients and remainders
+of a flat position delinearized (``affine.delinearize_index``); here the loop is strip-mined by the
+divisor, and they are the variables of the two loops.
 """
 from __future__ import annotations
 
@@ -146,7 +147,7 @@ class _Rows:
 
     @property
     def shift_expr(self) -> Expr:
-        return AffineForm({a: c for a, c in self.shift.symbols}, self.shift.constant).expr()
+        return AffineForm(dict(self.shift.symbols), self.shift.constant).expr()
 
     @property
     def starts_row(self) -> bool:

@@ -212,7 +212,7 @@ class _ExtremumState:
                 op="minimum" | "maximum" | "ieee_minimum" | "ieee_maximum" as op,
                 args=(Var(name=name) as old, v),
             ) if name == acc.name:
-                beats, loses = ("gt", "lt") if op.endswith("maximum") else ("lt", "gt")
+                beats, loses = ("gt", "lt") if op in ("maximum", "ieee_maximum") else ("lt", "gt")
                 if DTYPES[v.dtype].kind != "f":
                     return Call(beats, (v, old), "bool")
                 return logical_not(Call(loses, (v, old), "bool"))

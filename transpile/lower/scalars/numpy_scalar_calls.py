@@ -19,7 +19,7 @@ from loopir.op_table import Op
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
-from ...types.numpy_probes import numpy_orders_zeros
+from ...types.numpy_probes import orders_zeros
 from ...types.typed_values import Num, bool_op, cast, fits_dtype
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
@@ -150,17 +150,13 @@ def lower_ufunc(
         refuse("LOWER_TYPE", f"`{source_text(node)}` gives {ty}", node)
     operands = tuple(convert_operand(ctx.b, n, ty.dtype, node) for n in args)
     spelled = None if function in OPS_FUNCTIONS else function.__name__
-    name = _IEEE_EXTREMA.get(op.name, op.name) if _orders_zeros(op, ty.dtype) else op.name
+    name = _IEEE_EXTREMA.get(op.name, op.name) if orders_zeros(ty.dtype) else op.name
     value = apply_op(ctx.b, name, *operands)
     return with_result_type(with_warnings(ctx.b, name, operands, value, spelled, node), ty, *args)
 
 
 _IEEE_EXTREMA = {"minimum": "ieee_minimum", "maximum": "ieee_maximum"}
-
-
-def _orders_zeros(op: Op, dtype: str) -> bool:
-    """Whether NumPy takes -0.0 for less than 0.0 in this operation."""
-    return op.name in _IEEE_EXTREMA and dtype in ("f32", "f64") and numpy_orders_zeros()
+"""The operations that stand for these where -0.0 is less than 0.0."""
 
 
 def _lower_test(x: Expr, op: Op, node: ast.Call) -> Expr:

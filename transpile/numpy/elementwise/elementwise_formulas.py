@@ -27,7 +27,7 @@ from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import unique_nodes
 from ...types.int_limits import EXACT_POWER_OF_TEN_F64
-from ...types.numpy_probes import numpy_orders_zeros
+from ...types.numpy_probes import orders_zeros
 from ...types.value_types import ELEMENTS, PARTS, ScalarType, is_weak
 from ..array_nests import dtype_expr
 from ..array_views import (
@@ -187,8 +187,8 @@ def _kinds(operands: Iterable[ast.expr], cx: Context) -> set[str]:
 
 def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
     """The rule of ``np.fmax`` (`comparison` is ``>=``) or ``np.fmin`` (``<=``): NaN only if both
-    operands are. The first operand if they compare equal, but for NumPy's zeros that are ordered.
-    None for complex dtypes.
+    operands are. If they compare equal, the first, or the zero that NumPy's order of zeros tells
+    (`orders_zeros`). None for complex dtypes.
 
     If one operand is a float, the other is converted to a float first: NaN is never greater than an
     int. The ufunc `of_integers` serves ints and bools.
@@ -204,7 +204,7 @@ def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
         if not bound.only("a", "b") or len(operands) != 2 or "c" in kinds:
             return None
         text = of_floats if kinds == {"f"} else of_a_float if "f" in kinds else of_others
-        if "f" in kinds and dtype != "f16" and numpy_orders_zeros():
+        if "f" in kinds and orders_zeros(dtype):
             text = of_ordered_zeros
         return ElementFormula(text, operands)
 
@@ -278,7 +278,7 @@ def clip_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula 
     if low is not None and high is not None:
         of_arrays = ELEMENTS[dtype].kind == "f" and any(cx.fact(b).rank != 0 for b in (low, high))
         text = "NP.minimum(NP.maximum(A, B), C)" if of_arrays else "NP.clip(A, B, C)"
-        if of_arrays and dtype != "f16" and numpy_orders_zeros():
+        if of_arrays and orders_zeros(dtype):
             raised = "(T(A) if A != A or A > B else T(B))"
             text = "R if R != R or R < C else T(C)".replace("R", raised)
         return ElementFormula(text, [bound["a"], low, high])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from targets.abi.inline_cache import SIZE_LIMIT, CacheRow, argument_key, inline_cache
+from targets.abi.inline_cache import CacheRow, argument_key, inline_cache
 from targets.abi.native_entry import ParameterList
 from targets.abi.portable_cache import portable_cache
 from targets.abi.trampoline import trampoline
@@ -84,7 +84,7 @@ def test_calls_go_where_the_builtin_sends_them(seed: int) -> None:
         assert repr(portable(*args, **named)) == repr(wanted)
         forwarded += wanted[0] != "miss"
     assert counts(of_python) == counts(of_c)
-    assert counts(of_c)[0][0] <= forwarded
+    assert sum(calls for calls, _ in counts(of_c)) == forwarded
 
 
 def test_other_defaults_are_not_those_of_the_rows() -> None:
@@ -126,4 +126,3 @@ def test_it_serves_where_c_reads_no_objects(monkeypatch: pytest.MonkeyPatch) -> 
         assert fused(x) == 2.0
     assert decided < 300
     assert fused(np.full(5000, 2.0)) == 20000.0
-    assert SIZE_LIMIT > 5000
