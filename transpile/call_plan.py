@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from loopir.nodes import Expr, Kernel
+    from targets.abi.load_kernel import LoadedKernel
 
     from .diagnostics import InlinedAt
 
@@ -46,6 +47,7 @@ __all__ = [
     "KernelInterface",
     "KernelParameter",
     "keeps_gil",
+    "load_interface",
     "field_expression",
     "writes_captured",
     "complex_params",
@@ -462,3 +464,20 @@ def writes_captured(interface: KernelInterface) -> bool:
     written = {p.name for p in interface.params if p.written}
     draws = any(capture.generator for capture in interface.captures)
     return draws or not captured.isdisjoint(written)
+
+
+def load_interface(
+    path: str, interface: KernelInterface, *, may_wait: bool = True,
+    trampoline_path: str | None = None, pool_path: str | None = None,
+) -> LoadedKernel:
+    """The kernel of `interface`, in the shared object at `path`, as a callable. The options are
+    those of `load_kernel`. Raises BuildError where the object cannot be opened.
+    """
+    from targets.abi.load_kernel import load_kernel
+
+    return load_kernel(
+        path, interface,
+        weak=python_scalar_params(interface), strided=strided_params(interface),
+        paired=complex_params(interface), keeps_gil=keeps_gil(interface),
+        may_wait=may_wait, trampoline_path=trampoline_path, pool_path=pool_path,
+    )

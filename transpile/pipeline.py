@@ -20,20 +20,13 @@ from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.passes import pass_list
 from loopir.passes.pass_list import Pass, run_pass
 from loopir.process.lazy_function import lazy_function
-from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
+from targets.abi.load_kernel import LoadedKernel, build_in_background
 from targets.build.build_kernel import build_kernel, wrong_target
 from targets.isa.target_registry import Target, runnable_targets, runs_here
 from targets.kernel_selection import KernelMatch, emit_translation_unit, match_kernel
 
 from .analysis.call_env import CallEnv
-from .call_plan import (
-    KernelInterface,
-    Plan,
-    complex_params,
-    keeps_gil,
-    python_scalar_params,
-    strided_params,
-)
+from .call_plan import KernelInterface, Plan, load_interface
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
@@ -62,7 +55,9 @@ FUNCTION, PYTHON, CORE_PYTHON = "function", "Python", "core Python"
 LOOP_IR, VECTOR_IR, TARGET_IR = "Loop IR", "vector IR", "target IR"
 C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
 
-_INPUTS = "function", "options", "machine", "target", "recording", "marked", "make_callable"
+_INPUTS = (
+    "function", "options", "machine", "target", "recording", "marked", "may_wait", "make_callable",
+)
 _UNSET: Any = None  # the value of a field that no stage has set yet
 
 # -- Steps that few functions need, each imported when it first runs
@@ -80,7 +75,8 @@ class Compilation:
 
     Inputs: ``function`` (or its source), ``types`` of the parameters, ``options``, ``machine``
     (registers and caches), ``target`` (None: stop before its stages), ``recording`` (see `lower`),
-    ``marked`` (see `emit_translation_unit`), and ``make_callable``, which the last stage calls.
+    ``marked`` (see `emit_translation_unit`), ``may_wait`` (see `load_kernel`), and
+    ``make_callable``, which the last stage calls.
 
     Made by stages: ``tree`` is the current Python; ``called`` is the tree after inlining, in which
     free names are still the user's; ``python`` is core Python that can be run, since it first binds
@@ -96,6 +92,7 @@ class Compilation:
     target: Target | None = None
     recording: bool = False
     marked: bool = False
+    may_wait: bool = True
     make_callable: Callable[[Compilation], Any] | None = None
 
     source: Source = _UNSET
@@ -336,11 +333,7 @@ def interface_of(s: Compilation) -> KernelInterface:
 
 def _load(s: Compilation) -> Compilation:
     interface = interface_of(s)
-    entry = load_kernel(
-        s.path, interface,
-        weak=python_scalar_params(interface), strided=strided_params(interface),
-        paired=complex_params(interface), keeps_gil=keeps_gil(interface),
-    )
+    entry = load_interface(s.path, interface, may_wait=s.may_wait)
     return replace(s, interface=interface, entry=entry)
 
 

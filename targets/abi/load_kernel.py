@@ -14,6 +14,7 @@ from loopir.lazy_dataclass import record
 
 from ..build.build_errors import BuildError
 from ..build.shared_library import SharedLibrary, open_library
+from .c_api import Trampoline
 from .parameter_specs import (
     MAX_PARAMS,
     MAX_RANK,
@@ -22,12 +23,17 @@ from .parameter_specs import (
     ParameterSpec,
     parameter_specs,
 )
-from .signal_checks import connect_natively, connect_portably
-from .trampoline import build_in_background, trampoline
+from .signal_checks import connect_natively, connect_portably, raising_call
+from .trampoline import (
+    build_in_background,
+    connect_when_built,
+    expected_object,
+    is_being_built,
+    trampoline,
+)
 
 __all__ = [
-    "MISMATCH", "LoadedKernel", "load_kernel",
-    "build_in_background",
+    "MISMATCH", "LoadedKernel", "build_in_background", "load_kernel", "settled",
 ]
 
 class _Spec(np.ndarray):
@@ -48,7 +54,11 @@ class LoadedKernel:
     address: int  # of the C function of the kernel
     rows: tuple[ParameterSpec, ...]  # the specifications of its arguments
     raised: int  # address where the exception of a signal handler is stored; 0: no signal checks
-    trampoline: str | None = None  # path of the trampoline; None on the portable path
+    trampoline: str | None = None
+    """The file of the trampoline, also of one that is still being built; None if there is none."""
+    is_provisional: bool = False
+    """Whether calls take the portable path only until the trampoline is built: then the kernel can
+    be loaded again."""
 
     @property
     def path(self) -> str:
@@ -65,6 +75,7 @@ def load_kernel(
     paired: Collection[str] = (),
     keeps_gil: bool = False,
     native: bool = True,
+    may_wait: bool = True,
     trampoline_path: str | None = None,
     pool_path: str | None = None,
 ) -> LoadedKernel:
@@ -81,6 +92,8 @@ def load_kernel(
       since another, faster variant takes it.
     - ``paired``: complex arrays, which the kernel sees as floats with a last axis of two parts.
     - ``keeps_gil``: the GIL is held during the call, however large the arrays are.
+    - ``may_wait``: if the trampoline is being built, to wait for it is allowed. Else the kernel is
+      provisional (`LoadedKernel`): calls take the portable path, and loops run in one thread.
     - ``trampoline_path``, ``pool_path``: the paths of the trampoline and of the thread pool, if
       they were stored with the kernel.
 
@@ -92,12 +105,31 @@ def load_kernel(
         raise BuildError(f"a kernel takes at most {limits}")
     rows = parameter_specs(kernel, weak=weak, strided=strided, paired=paired)
     library = open_library(path)
+    is_provisional = native and not may_wait and not keeps_gil and is_being_built()
+    if not is_provisional:
+        opened = trampoline(trampoline_path) if native else None
+        return _connected(library, rows, opened, pool_path, keeps_gil=keeps_gil)
+    connect_when_built(library)
     address = library.address("tp_kernel")
-    opened = trampoline(trampoline_path) if native else None
-    if opened is None:
-        from .portable_call import PortableCall
+    call = raising_call(library, _portable_call(library, address, rows))
+    return LoadedKernel(
+        library, call, False, address, rows, 0, expected_object(), is_provisional=True
+    )
 
-        portable = PortableCall(library, address, rows, keeps_gil=keeps_gil)
+
+def settled(loaded: LoadedKernel) -> LoadedKernel:
+    """A provisional kernel on the path that its calls keep; waits for the trampoline."""
+    return _connected(loaded.library, loaded.rows, trampoline(None))
+
+
+def _connected(
+    library: SharedLibrary, rows: tuple[ParameterSpec, ...], opened: Trampoline | None,
+    pool_path: str | None = None, *, keeps_gil: bool = False,
+) -> LoadedKernel:
+    """The kernel of an opened `library`: by this trampoline, or else on the portable path."""
+    address = library.address("tp_kernel")
+    if opened is None:
+        portable = _portable_call(library, address, rows, keeps_gil=keeps_gil)
         checked = connect_portably(library, portable)
         return LoadedKernel(library, checked, False, address, rows, 0)
     raised = connect_natively(library, opened, pool_path)
@@ -107,3 +139,13 @@ def load_kernel(
     spec.library = library
     fast = opened.builtin(opened.entry, spec)
     return LoadedKernel(library, fast, True, address, rows, raised, trampoline=opened.path)
+
+
+def _portable_call(
+    library: SharedLibrary, address: int, rows: tuple[ParameterSpec, ...], *,
+    keeps_gil: bool = False,
+) -> Callable[..., int]:
+    """A `PortableCall`, whose module is imported where it is needed."""
+    from .portable_call import PortableCall
+
+    return PortableCall(library, address, rows, keeps_gil=keeps_gil)

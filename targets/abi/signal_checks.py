@@ -19,7 +19,7 @@ from ..build.shared_library import SharedLibrary, open_library
 from .c_api import Trampoline, bind_signals
 from .thread_pool import connect
 
-__all__ = ["connect_natively", "connect_portably"]
+__all__ = ["connect_natively", "connect_portably", "raising_call"]
 
 _WITHOUT_ENTRY = """\
 #include <stdint.h>
@@ -70,11 +70,22 @@ def connect_portably(library: SharedLibrary, fast: Callable[..., int]) -> Callab
         return fast
     goes_on, bind_pool = found
     connect(library, bind_pool)
-    if not _connect(library, goes_on):
-        return fast
+    return raising_call(library, fast) if _connect(library, goes_on) else fast
+
+
+def raising_call(library: SharedLibrary, fast: Callable[..., int]) -> Callable[..., int]:
+    """`fast`, which calls the kernel in `library` and returns its status; it also raises the
+    exception of a signal handler that has stopped the kernel. `fast` itself if the kernel has no
+    signal checks, or Python no C API to call.
+    """
     import ctypes
 
-    raised = (ctypes.c_void_p * 3).from_address(library.address("tp_raised"))
+    try:
+        raised = (ctypes.c_void_p * 3).from_address(library.address("tp_raised"))
+    except BuildError:
+        return fast
+    if not hasattr(ctypes, "pythonapi"):
+        return fast
 
     def call(*args: object) -> int:
         """`fast(*args)`; raises the exception of a signal handler, if there is one."""

@@ -6,14 +6,18 @@ C ABI, which `object_layout` checks on live objects first.
 from __future__ import annotations
 
 import os
+import weakref
 
 from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler
-from ..build.shared_library import open_library
+from ..build.shared_library import SharedLibrary, open_library
 from . import c_api
 from .object_layout import layout_matches
 
-__all__ = ["build_in_background", "start_opening", "trampoline", "trampoline_source"]
+__all__ = [
+    "build_in_background", "connect_when_built", "expected_object", "is_being_built",
+    "start_opening", "trampoline", "trampoline_source",
+]
 
 SOURCES = (
     "entry.c", "clock.c", "signals.c", "values.c", "items.c", "whole.c", "inline_cache.c",
@@ -39,6 +43,28 @@ def trampoline(path: str | None) -> c_api.Trampoline | None:
     if not c_api.opened:
         c_api.opened.append(_open_trampoline(path))
     return c_api.opened[0]
+
+
+def is_being_built() -> bool:
+    """Whether the C compiler is at work on it, so that `trampoline` would wait."""
+    return not c_api.opened and _building.is_running() and layout_matches()
+
+
+def connect_when_built(library: SharedLibrary) -> None:
+    """Connect the kernel in `library` to its signal checks and the thread pool as soon as the
+    trampoline is built, even if the kernel runs then.
+    """
+    _waiting.append(weakref.ref(library))
+
+
+def expected_object() -> str | None:
+    """The name in the cache of the trampoline, built or not; None without a C compiler."""
+    from ..build.build_kernel import object_name
+
+    try:
+        return object_name(trampoline_source(), _FLAGS)
+    except (BuildError, NoCompiler):
+        return None
 
 
 def build_in_background() -> None:
@@ -71,7 +97,8 @@ def _open_trampoline(known: str | None) -> c_api.Trampoline | None:
     if not layout_matches():
         return None
     try:
-        _building.wait()
+        if known is None:
+            _building.wait()
         path = known or _build_trampoline()
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in c_api.FUNCTIONS}
@@ -100,4 +127,22 @@ def _build_trampoline() -> str:
     return build_object(trampoline_source(), _FLAGS)
 
 
-_building = BackgroundBuild(_build_trampoline)
+_waiting: list[weakref.ref[SharedLibrary]] = []
+"""The kernels that were loaded while the trampoline was being built (`connect_when_built`)."""
+
+
+def _build_and_connect() -> None:
+    """Build the trampoline, and connect the kernels that wait for it. One that is in a long loop at
+    the moment polls from now on.
+    """
+    path = _build_trampoline()
+    if not _waiting or (opened := trampoline(path)) is None:
+        return
+    from .signal_checks import connect_natively  # imported already, by `load_kernel`
+
+    for reference in _waiting:
+        if (library := reference()) is not None:
+            connect_natively(library, opened)
+
+
+_building = BackgroundBuild(_build_and_connect, is_awaited=True)

@@ -21,11 +21,12 @@ FORK_TIMEOUT = 10.0
 
 class BackgroundBuild:
     """Runs `work` in a thread, once a process. The exceptions of `work` are dropped: whoever needs
-    the result does the work again, and gets the exception then.
+    the result does the work again, and gets the exception then. ``is_awaited``: the process ends
+    after the thread, so that later processes have the result.
     """
 
-    def __init__(self, work: Callable[[], object]) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[], object], *, is_awaited: bool = False) -> None:
+        self._work, self._is_daemon = work, not is_awaited
         self.threads: list[threading.Thread] = []
         """The thread, once there is one; it may have failed to start."""
         _all_builds.append(self)
@@ -33,7 +34,7 @@ class BackgroundBuild:
     def start(self) -> None:
         """Start the thread, unless it has been started."""
         if not self.threads:
-            thread = threading.Thread(target=self._run, daemon=True)
+            thread = threading.Thread(target=self._run, daemon=self._is_daemon)
             self.threads.append(thread)  # first: `start` may fail when the thread runs already
             with suppress_failures(RuntimeError):  # there may be no more threads
                 thread.start()

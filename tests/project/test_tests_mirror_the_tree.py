@@ -17,6 +17,7 @@ TOPICS = {
     "transpile/random_numbers/first_use": "when numpy.random is imported",
     "transpile/runtime/cache/disk_cache_draws": "kernels that draw random numbers, stored",
     "transpile/runtime/cache/disk_cache_helpers": "kernels with inlined functions, stored",
+    "transpile/runtime/provisional_calls": "calls while the C code of all kernels is being built",
     "transpile/runtime/kernel_call/native_call_containers": "lists, tuples and objects in a call",
     "transpile/report/help_that_works": "that what reports propose can be followed",
     "transpile/runtime/process/signal_handlers": "that what they raise reaches the caller",

@@ -62,6 +62,7 @@ def compile_variant(
     state = Compilation(
         function=function, types=types, options=options, machine=target.model, target=target,
         recording=recording, make_callable=partial(_make_variant, function, check=settings.check),
+        may_wait=recording or settings.check or bool(settings.debug or settings.dump),
     )
     stores = options.cache and not recording and not settings.shapes_code
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from functools import reduce
+from functools import partial, reduce
 from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -19,7 +19,8 @@ import numpy as np
 from loopir.lazy_dataclass import record
 from loopir.status_bits import FIRST_GUARD_STATUS, GUARD_SHIFT
 from targets.abi.inline_cache import ArgumentKey, size_of_call
-from targets.abi.load_kernel import LoadedKernel
+from targets.abi.load_kernel import LoadedKernel, settled
+from targets.abi.trampoline import is_being_built
 
 from ..call_plan import ArgumentMismatch, KernelInterface, ListItems
 from ..frontend.bytecode_check import runs_loops
@@ -41,6 +42,10 @@ __all__ = ["Variant"]
 
 _ALLOWANCE_OF_UNSIZED = 1 << 10
 """How many calls a decision serves at most where the size of a call does not count all lists."""
+
+_MOST_PROVISIONAL = 1 << 16
+"""The size of the largest call that does not wait for the trampoline, without which lists are
+converted in Python, and loops run in one thread."""
 
 _NOT_RUN = 1 << 62
 """The time of a kernel that has not run: longer than any."""
@@ -70,6 +75,7 @@ class Variant:
     kernel_time: int = 0  # nanoseconds of the kernel alone in the last `timing_call`
     _wrap_kernel: Callable[[Callable[..., int]], Callable[..., Any]] = field(init=False)
     """Makes the Python wrapper of a kernel; set by `attach`."""
+    _attach_again: Callable[[], None] = field(init=False)  # `attach` with the same arguments
     recording_variant: Variant | None = None  # a variant that records which operations raised
     entry: LoadedKernel | None = None  # if given, `call` is performed in C where possible
     not_native: str | None = None
@@ -148,7 +154,7 @@ class Variant:
         self, fallback: Fallback, calls: CellType, native_calls: np.ndarray | None = None
     ) -> None:
         """Make ``call``, which takes the arguments of the function, so that the variant can serve
-        calls. `Dispatcher._build_variant` calls this once. It is
+        calls. `Dispatcher._build_variant` calls this once, `is_settled` again. It is
 
         1. a builtin that performs the whole call in C (`native_call`, about 100 ns), if the kernel
            was loaded with an entry for it, and C can do all that the call needs;
@@ -190,7 +196,8 @@ class Variant:
             return None if code is None else fallback(self, code, values[:argument_count])
 
         self.call = python
-        if self.entry is not None and native_calls is not None:
+        self._attach_again = partial(self.attach, fallback, calls, native_calls)
+        if self.entry is not None and native_calls is not None and not self.entry.is_provisional:
             try:
                 self.call = native_call(
                     self.function, self.interface, self.entry, python, on_status, native_calls,
@@ -198,6 +205,20 @@ class Variant:
                 )
             except NotNative as refused:
                 self.not_native = refused.reason
+
+    def is_settled(self, values: Arguments) -> bool:
+        """Whether ``call`` takes the path that calls keep. Not as long as the trampoline is being
+        built, in calls of small size: these take the portable path, and nothing is decided by
+        their times. The first call after that makes ``call`` anew; one of larger size waits for it.
+        """
+        if self.entry is None or not self.entry.is_provisional:
+            return True
+        if is_being_built() and size_of_call(values) <= _MOST_PROVISIONAL:
+            return False
+        self.entry = settled(self.entry)
+        self.fast = self.entry.fast
+        self._attach_again()
+        return True
 
     def timing_call(self) -> Callable[..., Any]:
         """As ``call``; keeps the time of the kernel alone in ``kernel_time``."""

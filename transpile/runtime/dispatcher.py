@@ -169,7 +169,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         2. `_variant_for_call` gives no variant, as a thread still compiles it: the original.
         3. It gives none, as the signature is refused: the outlined function, whose regions are
            compiled, or the original (`_select_for_refused`).
-        4. Compiled code has to be used even if it is slower (`_selects_by_time`): the variant.
+        4. It is not settled yet, or must be used even if slower (`_selects_by_time`): the variant.
         5. Else the variant or the original, whichever was measured to be faster for calls of this
            size, or is still to be measured (`_faster_callee`).
         """
@@ -182,10 +182,12 @@ class Dispatcher(Vectorcall, WrappedFunction):
         if delayed and (add_time := delayed.serve_by_python(spec, values, self._put_rows)):
             return self._function, self._faults.guarded(add_time, None)
         variant = self._variant_for_call(spec, values)
-        if variant is None and spec.rejection is None:
-            return self._replaying_function(spec, RUN_BACKGROUND), None
         if variant is None:
-            return self._select_for_refused(spec, values)
+            if spec.rejection is not None:
+                return self._select_for_refused(spec, values)
+            return self._replaying_function(spec, RUN_BACKGROUND), None
+        if not variant.is_settled(values):
+            return variant.call, None
         if self._selects_by_time():
             return self._faster_callee(spec, variant, values)
         keys = keys_of(spec.types, values)
@@ -306,17 +308,14 @@ class Dispatcher(Vectorcall, WrappedFunction):
         self, spec: Specialization, keys: Keys | None, copies: PythonTargets, code: str | None
     ) -> None:
         """Put rows that send the next ``spec.allowance`` calls with these keys (None: all that no
-        other row is for) to `copies`, the original or the outlined function; double the allowance.
-        They count as replays by `code`; None: they do not, as all loops are in compiled regions.
+        other row is for) to `copies`, and double the allowance. They count as replays by `code`.
         """
         counters = spec.python_calls.start(code, spec.allowance, spec.replays)
         spec.allowance = next_allowance(spec.allowance)
         self._put_rows(keys, copies.rows(keys, spec.types, counters))
 
     def _may_bypass(self) -> bool:
-        """Whether rows may send calls to Python past the dispatcher: not if each call that runs as
-        Python must raise, or calls are to be verified.
-        """
+        """Whether rows may send calls to Python, which must not raise, past the dispatcher."""
         may_replay = not fallback_is_error() and self.options.on_reject != "raise"
         return may_replay and not self.options.verify
 

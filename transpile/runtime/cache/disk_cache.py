@@ -23,7 +23,6 @@ import numpy as np
 from loopir.lazy_dataclass import record
 from loopir.process.digests import hexdigest
 from loopir.process.signal_exceptions import failures, suppress_failures
-from targets.abi.load_kernel import load_kernel
 from targets.abi.object_layout import layout_matches
 from targets.abi.thread_pool import pool_object
 from targets.build.build_errors import BuildError
@@ -40,14 +39,7 @@ from targets.isa.cpu_features import features
 from targets.isa.target_registry import runs_here
 
 from ... import call_plan, host_nodes, result_spec
-from ...call_plan import (
-    IdentityGuard,
-    KernelInterface,
-    complex_params,
-    keeps_gil,
-    python_scalar_params,
-    strided_params,
-)
+from ...call_plan import IdentityGuard, KernelInterface, load_interface
 from ...host_nodes import (
     HostAttribute,
     HostCall,
@@ -232,14 +224,8 @@ def _variant_of_recipe(
     kernel, *others = objects
     assert kernel is not None
     try:
-        entry = load_kernel(
-            kernel,
-            interface,
-            weak=python_scalar_params(interface),
-            strided=strided_params(interface),
-            paired=complex_params(interface),
-            keeps_gil=keeps_gil(interface),
-            trampoline_path=others[0] if others else None,
+        entry = load_interface(
+            kernel, interface, trampoline_path=others[0] if others else None,
             pool_path=pool and find_cached(pool),
         )
     except BuildError:
