@@ -34,7 +34,7 @@ from .vector_ops import scalar_op, vector_op
 
 __all__ = [
     "c_literal", "skippable_operands", "element", "expr", "bit_index",
-    "element_pointer", "element_type", "lane_stride", "name_shared_loads",
+    "bool_bytes", "element_pointer", "element_type", "lane_stride", "name_shared_loads",
 ]
 
 
@@ -332,7 +332,7 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
         return _vector_call(replace(e, op="select"), s)
     operand = OPS[e.op].operand_dtype(e.args)
     if e.op == "cast" and operand == "bool" and e.dtype == "u8":
-        return _bool_bytes(e.args[0], s)
+        return bool_bytes(e.args[0], s)
     args = tuple(expr(a, s) for a in e.args)
     if e.op == "cast":
         return _vector_cast(args[0], operand, e.dtype, e.lanes, s)
@@ -464,7 +464,7 @@ def _vector_cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
     return f"tp_cast_{source}_{v.name}({text})"
 
 
-def _bool_bytes(e: ir.Expr, s: Scope) -> str:
+def bool_bytes(e: ir.Expr, s: Scope) -> str:
     """A vector of bools as bytes of 0 and 1, directly if they are loaded from an array."""
     assert isinstance(e.lanes, int)
     v = Vec("u8", e.lanes)
@@ -472,10 +472,19 @@ def _bool_bytes(e: ir.Expr, s: Scope) -> str:
         case ir.Load(array=array) if s.target.masks == "bits" and array not in s.bits:
             one = f"tp_splat_{v.name}(1)"
             return vector_op("min", v, (_lanes_from(e, v, s), one), s.target)
-        case ir.Call("and" | "or" | "xor" as op, (a, b)) if s.target.masks == "bits":
-            return vector_op(f"bit{op}", v, (_bool_bytes(a, s), _bool_bytes(b, s)), s.target)
+        case ir.Load() if _is_bytes(e, s):
+            return _lanes_from(e, v, s)
+        case ir.Call("and" | "or" | "xor" as op, (a, b)) if (
+            s.target.masks == "bits" or _is_bytes(a, s) or _is_bytes(b, s)
+        ):
+            return vector_op(f"bit{op}", v, (bool_bytes(a, s), bool_bytes(b, s)), s.target)
         case _:
             return f"tp_tobytes_{mask_type(s.target, e.lanes)}({expr(e, s)})"
+
+
+def _is_bytes(e: ir.Expr, s: Scope) -> bool:
+    """Whether `e` loads bytes of 0 and 1: those of an array that only the kernel writes."""
+    return isinstance(e, ir.Load) and s.arrays[e.array].owned and e.array not in s.bits
 
 
 def _ramp(e: ir.Ramp, s: Scope) -> str:

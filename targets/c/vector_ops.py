@@ -42,7 +42,7 @@ _CONDITIONS = (
     "fused", "permutes",           # what the target has: `Target.has_fma`, `Target.permutes`
     "fits", "split",               # whether a Q, the floats of a quotient, fits a register
     "power",                       # the divisor NUMBER is a power of two
-    "128", "256", "512",           # the bits of the vector
+    "32", "64", "128", "256", "512",  # the bits of the vector
 )
 """The words of a heading that are conditions; the others are dtypes, or the letters of kinds."""
 

@@ -34,6 +34,7 @@ from ...ir_traversal import (
     is_innermost,
     walk,
 )
+from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
     Call,
@@ -50,6 +51,7 @@ from ...nodes import (
 )
 from ...statement_blocks import map_statements
 from ..canonical.simplify import simplify
+from ..scalar.common_subexpressions import name_shared_values
 
 __all__ = ["inductive_ranges"]
 
@@ -125,7 +127,22 @@ def inductive_ranges(kernel: Kernel) -> Kernel:
         return _versions(s, assumed, fresh)
 
     new = map_statements(kernel, edit, Loop)
-    return kernel if new is kernel else simplify(new)
+    return kernel if new is kernel else _with_names_before_branches(simplify(new))
+
+
+def _with_names_before_branches(kernel: Kernel) -> Kernel:
+    """`kernel` with names for values that loops without checks compute twice: of a copy, a branch
+    may now compute what its condition does, which `if_convert` would compute under a mask.
+    """
+    fresh = FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt:
+        """`s` with such a copy that has branches."""
+        if not isinstance(s, If) or not _is_versions(s) or not contains(s.then[0], If):
+            return s
+        return replace(s, then=(name_shared_values(s.then[0], kernel, fresh),))
+
+    return map_statements(kernel, edit, If)
 
 
 def _is_versions(s: If) -> bool:

@@ -7,7 +7,7 @@ numbers. The second gives a name to each number that occurs more than once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from ...analysis.mod_ref import AliasInfo, arrays_written
@@ -46,7 +46,7 @@ from ...statement_blocks import (
     nested_blocks,
 )
 
-__all__ = ["common_subexpressions"]
+__all__ = ["common_subexpressions", "name_shared_values"]
 
 ValueKey: TypeAlias = "tuple[Any, ...]"
 
@@ -75,12 +75,22 @@ def common_subexpressions(kernel: Kernel) -> Kernel:
                 v_1 = v * v
                 out[i] = sqrt(v_1) + v_1
     """
-    memory, fresh = AliasInfo(kernel), FreshNames(kernel)
+    return map_blocks(kernel, _naming(kernel, FreshNames(kernel)))
+
+
+def name_shared_values(s: Stmt, kernel: Kernel, fresh: FreshNames) -> Stmt:
+    """The same in the blocks of `s`, a statement of `kernel` without nested loops."""
+    return map_nested_blocks(s, _naming(kernel, fresh))
+
+
+def _naming(kernel: Kernel, fresh: FreshNames) -> Callable[[Block], Block]:
+    """A function that names what a block of `kernel` computes twice."""
+    memory = AliasInfo(kernel)
 
     def edit(b: Block) -> Block:
         return _Naming(b, memory, fresh).block() if _computes_twice(b) else b
 
-    return map_blocks(kernel, edit)
+    return edit
 
 
 @memoized_per_node

@@ -6,14 +6,14 @@ are of one array, at subscripts whose difference is not known before the call.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import reduce
 from typing import TypeGuard
 
 from ...algebra.constant_folding import index_const
-from ...algebra.index_builder import logical_and
+from ...algebra.index_builder import index_sub, logical_and
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.access import Access
+from ...analysis.access import Access, accesses
 from ...analysis.dependence import dependences
 from ...analysis.integers.affine import Affine, AffineForm
 from ...analysis.mod_ref import arrays_read
@@ -21,7 +21,22 @@ from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import is_innermost, walk
 from ...lazy_dataclass import replace
-from ...nodes import Call, Const, Expr, If, Kernel, Loop, Node, Stmt, Store, Var, Yield
+from ...nodes import (
+    Call,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    Stmt,
+    Store,
+    Var,
+    Yield,
+)
 from ...statement_blocks import map_statements
 from .if_convert import flatten_loop
 from .vectorize_legality import vectorization_obstacle
@@ -62,10 +77,12 @@ def version_dependences(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         obstacle = vectorization_obstacle(flat, kernel, reassociate=reassociate)
         if obstacle is None or obstacle.code != "VECTOR_DEPENDENCE":
             return s
+        blended, in_bounds = _with_narrow_blends(flat, kernel)
         conditions = _conditions(flat, kernel)
-        fast = replace(flat, ivdep=True)
-        if not conditions or _stores_lane_by_lane(fast):
+        if not conditions or in_bounds is None:
             return s
+        conditions += in_bounds
+        fast = replace(blended, ivdep=True)
         if vectorization_obstacle(fast, kernel, reassociate=reassociate):
             return s
         reads_ahead = reduce(logical_and, conditions)
@@ -89,13 +106,61 @@ def _is_versions(s: Node) -> TypeGuard[If]:
     return False
 
 
-def _stores_lane_by_lane(loop: Loop) -> bool:
-    """Whether `loop` stores small elements under a mask, and does not load from that array: most
-    targets then store lane by lane, which takes longer than the branch.
+def _with_narrow_blends(loop: Loop, kernel: Kernel) -> tuple[Loop, list[Expr] | None]:
+    """`loop` without masked stores of small elements to arrays that it does not load from: most
+    targets store these lane by lane, which takes longer than the branch. Each is a store of all
+    lanes, some of which keep the element that is there::
+
+        b[i] = where(m, True)    →    b[i] = select(m, True, b[i])
+
+    Second, the conditions under which all these elements exist, also those where the mask is false:
+    comparisons before the loop. None if an array is not the call's own (another thread may store to
+    the element meanwhile), or if no comparison before the loop tells.
     """
-    masked = (s for s in loop.body if isinstance(s, Store) and s.mask is not None)
-    narrow = {s.array for s in masked if DTYPES[s.value.dtype].bits < 32}
-    return not narrow <= arrays_read((loop,))
+    masked = [s for s in loop.body if isinstance(s, Store) and s.mask is not None]
+    narrow = {s.array for s in masked if DTYPES[s.value.dtype].bits < 32} - arrays_read((loop,))
+    if not narrow:
+        return loop, []
+    if not narrow <= {p.name for p in kernel.params if p.owned}:
+        return loop, None
+    conditions = _in_bounds(loop, narrow)
+    body = tuple(_blended(s) if isinstance(s, Store) and s.array in narrow else s for s in loop.body)
+    return replace(loop, body=body), conditions
+
+
+def _blended(s: Store) -> Store:
+    """`s` without its mask: where that is false, it stores the element that is there."""
+    if s.mask is None:
+        return s
+    old = Load(s.array, s.index, s.value.dtype)
+    return replace(s, value=Call("select", (s.mask, s.value, old), s.value.dtype), mask=None)
+
+
+def _in_bounds(loop: Loop, arrays: Set[str]) -> list[Expr] | None:
+    """Comparisons that hold only if all stores of `loop` to `arrays` are in bounds in each of its
+    iterations, even if it does not make them in all; None if there are no such comparisons.
+    """
+    if not isinstance(loop.range, Interval):
+        return None
+    lo, last = loop.range.lo, index_sub(loop.range.hi, 1)
+    conditions: dict[Expr, None] = {}
+    for access in accesses((loop,)):
+        if not access.is_write or access.array not in arrays:
+            continue
+        for axis, form in enumerate(access.index):
+            # by steps of 1, so that what lies between two elements that exist does, too
+            if form is None or abs(form.coefficient(loop.var)) > 1:
+                return None
+            for i in (lo, last) if form.coefficient(loop.var) else (lo,):
+                subscript = form.substitute(loop.var, AffineForm.of(i))
+                if subscript.variables:
+                    return None
+                e, length = subscript.expr(), Dim(access.array, axis)
+                conditions[rewrite(Call("ge", (e, index_const(0)), "bool"))] = None
+                conditions[rewrite(Call("lt", (e, length), "bool"))] = None
+    if not names_read(*conditions).isdisjoint(bound_names(loop)):
+        return None
+    return list(conditions)
 
 
 def _conditions(loop: Loop, kernel: Kernel) -> list[Expr]:

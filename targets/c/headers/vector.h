@@ -5,7 +5,7 @@
  * hold; prose follows a colon. Of several sections for one function the first that fits is taken. The conditions:
  * `lanes`, `bits`: the target's masks are lanes of 0 or -1, or bits. `narrow`, `wide`: vectors below 128 bits, or not below.
  * `fused`: the target has a fused multiply-add. `fits`, `split`: a Q fits a register, or does not. `permutes`: the target
- * permutes the bytes of a register. `power`: NUMBER is a power of two. 128, 256, 512: the bits of the vector.
+ * permutes the bytes of a register. `power`: NUMBER is a power of two. 32, 64, 128, 256, 512: the bits of the vector.
  *
  * Tokens. V: the vector type; T: the C type of its lanes; D: their dtype; L: their number; M: the mask type.
  * I, U: signed and unsigned integers of the same shape; H: a vector of half as many lanes; EACH(x): x for k = 0 … L-1;
@@ -285,6 +285,10 @@ __attribute__((noinline)) static V tp_inorder_V(V y, V product, V a, V b, V last
     }
     return y;
 }
+/* i8 u8 32: four bytes are a word, which x86 and AArch64 reverse */
+static inline V tp_reverse_V(V a) { return (V)__builtin_bswap32((uint32_t)a); }
+/* i8 u8 64 */
+static inline V tp_reverse_V(V a) { return (V)__builtin_bswap64((uint64_t)a); }
 /* iuf */
 static inline V tp_reverse_V(V a)
 {

@@ -21,5 +21,9 @@ static inline BYTES tp_tobytes_V(V a)
     i16x8 half = (i16x8)__builtin_ia32_packssdw128(a, a);
     return (BYTES)((i32x4)__builtin_ia32_packsswb128(half, half))[0] & 1;
 }
-/* i64 256 */
-static inline BYTES tp_tobytes_V(V a) { return tp_tobytes_i32x4(__builtin_convertvector(a, i32x4)); }
+/* i64 256: the lower words of all lanes first */
+static inline BYTES tp_tobytes_V(V a)
+{
+    union { V whole; i32x4 half[2]; } x = {a};
+    return tp_tobytes_i32x4(TP_SHUFFLE(i32x4, x.half[0], x.half[1], 0, 2, 4, 6));
+}

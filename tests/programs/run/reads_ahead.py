@@ -83,3 +83,35 @@ def packed_with_negative_weights(weights, values, room):
         for c in range(room - 2, max(w, 0) - 1, -1):
             best[c] = max(best[c], best[c - w] + v)
     return best
+
+
+@program(sizes=SIZES, **apart(F64, 0, 1, 5), **apart(F32, 3), **apart(np.int16, 2))
+def marked_where_raised(x, d, t):
+    n = len(x)
+    marks, counts, total = [True] * n, [0] * (n + 2), 0
+    for i in range(n - 1, d - 1, -1):
+        if x[i - d] > x[i]:
+            x[i] = x[i - d]
+            marks[i] = False
+            counts[i + 1] = 3
+    for i in range(n - d):
+        if x[i + d] > t:
+            x[i] = x[i + d]
+            marks[i] = x[i] > t + t
+    for i in range(n):
+        if marks[i]:
+            total += i + counts[i]
+    return x, total
+
+
+@program(sizes=(1, 3, 8, 30), f64=lambda n, rng: (
+    whole(5, rng, np.int64, 0, 6), whole(5, rng, F64, -2, 9), n), lists=lambda n, rng: (
+    whole(6, rng, np.int64, 1, 9).tolist(), whole(6, rng, F64, 0, 9).tolist(), n),
+    nan=lambda n, rng: (np.array([2, 1, 1]), np.array([1.0, np.nan, np.inf]), n))
+def packed_from_floats(weights, values, room):
+    best = [0.0] * (room + 1)
+    for w, v in zip(weights, values):
+        for c in range(room, w - 1, -1):
+            if best[c - w] + v > best[c]:
+                best[c] = best[c - w] + v
+    return best[room], best[0]
