@@ -15,7 +15,7 @@ from ...algebra.index_builder import index_sub, logical_and
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.access import Access, accesses
 from ...analysis.dependence import dependences
-from ...analysis.integers.affine import Affine, AffineForm
+from ...analysis.integers.affine import Affine, AffineForm, affine_form
 from ...analysis.mod_ref import arrays_read
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read
@@ -124,8 +124,10 @@ def _with_narrow_blends(loop: Loop, kernel: Kernel) -> tuple[Loop, list[Expr] | 
     if not narrow <= {p.name for p in kernel.params if p.owned}:
         return loop, None
     conditions = _in_bounds(loop, narrow)
-    body = tuple(_blended(s) if isinstance(s, Store) and s.array in narrow else s for s in loop.body)
-    return replace(loop, body=body), conditions
+    blended = replace(loop, body=tuple(
+        _blended(s) if isinstance(s, Store) and s.array in narrow else s for s in loop.body
+    ))
+    return blended, conditions
 
 
 def _blended(s: Store) -> Store:
@@ -142,7 +144,10 @@ def _in_bounds(loop: Loop, arrays: Set[str]) -> list[Expr] | None:
     """
     if not isinstance(loop.range, Interval):
         return None
-    lo, last = loop.range.lo, index_sub(loop.range.hi, 1)
+    first = affine_form(loop.range.lo)
+    last = affine_form(index_sub(loop.range.hi, 1))
+    if first is None or last is None:
+        return None
     conditions: dict[Expr, None] = {}
     for access in accesses((loop,)):
         if not access.is_write or access.array not in arrays:
@@ -151,8 +156,8 @@ def _in_bounds(loop: Loop, arrays: Set[str]) -> list[Expr] | None:
             # by steps of 1, so that what lies between two elements that exist does, too
             if form is None or abs(form.coefficient(loop.var)) > 1:
                 return None
-            for i in (lo, last) if form.coefficient(loop.var) else (lo,):
-                subscript = form.substitute(loop.var, AffineForm.of(i))
+            for i in (first, last) if form.coefficient(loop.var) else (first,):
+                subscript = form.substitute(loop.var, i)
                 if subscript.variables:
                     return None
                 e, length = subscript.expr(), Dim(access.array, axis)

@@ -71,3 +71,25 @@ def sums_that_are_checked_once(x, h):
         if h[i] > 0:
             rest -= int(h[i])
     return bits, small, rest
+
+
+@program(sizes=SIZES, **{
+    dtype: lambda n, rng, dtype=dtype: (whole(n, rng, dtype, 0), 3)
+    for dtype in ("f8", "f4", "i4", "i2", "u1")
+})
+def flags_of_flags(x, t):
+    n = len(x)
+    low = np.zeros(n, bool)
+    odd, rare, seen = low.copy(), low.copy(), np.zeros(n, bool)
+    for i in range(n):
+        low[i] = x[i] < t
+    for i in range(n):
+        odd[i] = low[n - 1 - i] ^ (x[i] > 5)
+        rare[n - 1 - i] = low[n - 1 - i] & (x[i] > 1)
+    for i in range(n):
+        seen[i] = odd[n - 1 - i] | rare[n - 1 - i] & (x[i] != 4)
+    out = 0
+    for i in range(n):
+        if seen[i] and low[n - 1 - i]:
+            out += i
+    return out, seen

@@ -227,7 +227,8 @@ def loop_while(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 @fires_on(ast.Call, calls=[itertools.accumulate])
 def accumulated_list(node: ast.AST, cx: Context) -> ast.expr | None:
     """``accumulate`` becomes a list, which a loop fills. All items are computed, also if the loop
-    over them ends earlier: that has no effects, and where it would raise, the call is replayed.
+    over them ends earlier: that has no effects, and where it would raise, the call is replayed. The
+    loop fills all of the list, so that it can be fused with one that reads it.
 
         for v in accumulate(x):
             s = s + v
@@ -241,9 +242,10 @@ def accumulated_list(node: ast.AST, cx: Context) -> ast.expr | None:
             _v = x[0]
             _acc = _v
             _list = [_acc] * len(x)
-            for _i in range(1, len(x)):
-                _v = x[_i]
-                _acc = _acc + _v
+            for _i in range(len(x)):
+                if _i > 0:
+                    _v = x[_i]
+                    _acc = _acc + _v
                 _list[_i] = _acc
         for _i_1 in range(len(_list)):
             v = _list[_i_1]
@@ -297,9 +299,10 @@ def accumulated_list(node: ast.AST, cx: Context) -> ast.expr | None:
             FIRST
             ACC = V
             LIST = [ACC] * N
-            for I in range(1, N):
-                REST
-                ACC = STEP
+            for I in range(N):
+                if I > 0:
+                    REST
+                    ACC = STEP
                 LIST[I] = ACC
         """
         lines = cx.code(text, **parts)

@@ -45,6 +45,37 @@ def k(x: mut(f64[::1]), b: mut(bool[::1]), d: i64):
     assert version_dependences(kernel) is kernel
 
 
+FLAGS = """
+def k(x: mut(f64[::1]), b: own(bool[::1]), out: mut(bool[::1]), d: i64, n: i64):
+    disjoint(b, x)
+    disjoint(b, out)
+    disjoint(out, x)
+    for i in loop(0, n):
+        if x[n - 1 - i + d] > x[n - 1 - i]:
+            x[n - 1 - i] = x[n - 1 - i + d]
+            b[n - 1 - i] = True
+    for i in loop(0, out.shape[0]):
+        out[i] = b[i]
+"""
+
+
+@pytest.mark.parametrize("flags", [40, 43, 60, 80])
+@pytest.mark.parametrize("d", [0, 2, 10])
+def test_flags_that_are_blended_exist_in_all_iterations(d: int, flags: int) -> None:
+    """Elements behind the end of an array are not read: those of 40 flags for 43 iterations."""
+    kernel = parse(FLAGS)
+    versions = version_dependences(kernel)
+    assert [n.ivdep for n in walk(versions) if isinstance(n, Loop)] == [True, False, False]
+    results = []
+    for k in (kernel, versions, optimise(kernel)):
+        x = np.random.default_rng(0).random(64)
+        x[40:] = 9.0    # so that no flag behind the first 40 is stored
+        b, out = np.zeros(flags, bool), np.zeros(40, bool)
+        run_kernel(k, {"x": x, "b": b, "out": out, "d": d, "n": 43})
+        results.append((x.tolist(), out.tolist()))
+    assert results[0] == results[1] == results[2]
+
+
 def test_a_sweep_over_a_row_of_a_table_is_in_vectors() -> None:
     def sweep(best, weights, values, room):
         for i in range(len(weights)):

@@ -119,6 +119,14 @@ def test_values(value: str, kind: str, tmp_path: Path) -> None:
         same_as_python(fused, function, lambda: (given(kind, size), 4), f"{size}")  # noqa: B023
 
 
+@pytest.mark.parametrize("value", ["np.array(list(accumulate(x)))", "sum(accumulate(x, max))"])
+def test_the_list_of_accumulate_is_not_made_where_it_is_read_once(
+    value: str, tmp_path: Path
+) -> None:
+    fused = fuse(written(tmp_path, f"{HEAD}def f(x):\n    return {value}\n").f, on_reject="raise")
+    assert "own(" not in fused.emit("loopir", np.arange(9.0))
+
+
 CHANGED = {
     "pairs": "for a, b in pairwise(x):\n        x[0] += 1\n        x[1] = a + b\n        s = s + a",
     "pairs, another array": "for i, (a, b) in enumerate(pairwise(x)): y[i + 1] = a + b",
