@@ -33,6 +33,7 @@ from loopir import nodes as ir
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace
+from loopir.passes.loop_splitting import max_trips_of_strip
 
 from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import (
@@ -500,18 +501,17 @@ class _VectorLoop:
             )
 
     def _is_short_in_loop(self, s: Scope) -> bool:
-        """Whether `_nested_remainder` is emitted: the loop runs often, and the registers are few
-        and short; without scans, whose state is not only in the accumulators.
-        """
+        """Whether `_nested_remainder` is emitted: remainders are frequent, registers few."""
         size = sum(1 for part in (*self.n.body, *(a.step for a in self.n.accs)) for _ in walk(part))
         is_short = 2 < self.count <= 2 * _FEW and size <= _FEW_NODES
         is_allowed = s.target.masks != "bits" and not s.is_large and not s.running
-        return s.in_loop and is_short and is_allowed
+        r = self.n.range  # strips of whole groups: only the last one has a remainder
+        strip = max_trips_of_strip(r) if isinstance(r, ir.Interval) else None
+        return s.in_loop and is_short and is_allowed and not (strip and strip % self.group == 0)
 
     def _nested_remainder(self, s: Scope) -> Iterator[str]:
         """The whole registers, each under the branch of the one before; then the partial one, whose
-        number says `r`. To copy accumulators to an array and back takes longer than a sum of 40
-        elements.
+        number says `r`. To copy accumulators to an array takes longer than a sum of 40 elements.
         """
         r = s.fresh("r")
         yield f"int {r} = 0;"
