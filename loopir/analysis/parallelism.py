@@ -12,6 +12,7 @@ call it a dependence distance of 0): the subscripts of iteration i lie, on some 
 i + lo`` and ``c * i + hi``, and those of one access in one iteration and of the other one in
 another overlap nowhere. An extent is such an interval: bounds that are affine in the loop's
 variable, once the variables of inner loops have been replaced by their first and last values.
+Subscripts with products, ``i * w + j``, are compared by `integers.flat_positions`.
 """
 from __future__ import annotations
 
@@ -22,7 +23,14 @@ from math import ceil, floor, inf
 from ..algebra.may_raise import possible_flags
 from ..dtypes import INDEX
 from ..ir_names import names_read
-from ..ir_traversal import contains, kernel_header, memoized_by, walk, walk_statements
+from ..ir_traversal import (
+    contains,
+    kernel_header,
+    memoized_by,
+    memoized_per_node,
+    walk,
+    walk_statements,
+)
 from ..lazy_dataclass import record
 from ..nodes import (
     Append,
@@ -59,6 +67,7 @@ from ..statement_blocks import evaluated_by
 from .array_reductions import added_arrays, adds_floats
 from .dependence import Alias, alias_table, dependences
 from .integers.affine import Affine, constant_form, variable_form
+from .integers.flat_positions import FlatPositions, Place, flat_positions
 from .running_totals import totals_obstacle
 
 __all__ = [
@@ -67,6 +76,9 @@ __all__ = [
 
 Splittable = Loop | VecLoop | PredLoop
 """The kinds of loops whose iterations may be distributed."""
+
+_MAX_FLAT_PAIRS = 100
+"""Pairs of flat positions that are compared for one array."""
 
 _MAX_BOUNDS = 4
 """Alternative bounds of one expression that are kept: ``min(a, b)`` has two upper bounds."""
@@ -101,7 +113,7 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     has_totals = bool(loop.accs) and any(isinstance(s, Append | Prefix) for s in statements)
     if has_totals and (reason := totals_obstacle(loop, kernel)) is not None:
         return reason
-    conflicts = _memory_conflicts(loop, kernel_header(kernel))
+    conflicts = _conflicts_in(loop, kernel)
     if loop.accs and not has_totals:
         return conflicts.obstacle or f"each iteration needs `{loop.accs[0].name}` of the one before"
     if not has_totals and (appends := [s for s in statements if isinstance(s, Append)]):
@@ -119,7 +131,7 @@ def arrays_reduced_by(loop: Splittable, kernel: Kernel) -> frozenset[str]:
     add to a table of its own, which is added to the array later (`c_regions`). Assumes that
     `parallel_obstacle` has found no obstacle.
     """
-    return _memory_conflicts(loop, kernel_header(kernel)).reduced
+    return _conflicts_in(loop, kernel).reduced
 
 
 def _may_run_behind_hit(loop: Splittable, kernel: Kernel) -> bool:
@@ -167,10 +179,27 @@ class _Conflicts:
     """The shared arrays that are no obstacle, since the loop only adds to them (`added_arrays`)."""
 
 
+def _conflicts_in(loop: Splittable, kernel: Kernel) -> _Conflicts:
+    """The conflicts of `loop` about memory: by its subscripts alone, or where these do not exclude
+    any, by flat positions and what is known of them before the loop, too.
+    """
+    header = kernel_header(kernel)
+    found = _memory_conflicts(loop, header)
+    if found != _Conflicts() and (positions := flat_positions(loop, kernel)) is not None:
+        return _conflicts(loop, header, positions)
+    return found
+
+
 @memoized_by
 def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
-    """The conflicts of `loop` about memory. ``kernel``: only its header counts. The answer is kept
-    with the loop, as the C of a parallel loop asks several times.
+    """`_conflicts` by subscripts alone, kept with the loop: the C of a parallel loop asks several
+    times.
+    """
+    return _conflicts(loop, kernel, None)
+
+
+def _conflicts(loop: Splittable, kernel: Kernel, positions: FlatPositions | None) -> _Conflicts:
+    """The conflicts of `loop` about memory. Of ``kernel`` only the header counts.
 
     For each array that the loop writes, in the order of the first stores, with all arrays that may
     share memory with it; the first that applies:
@@ -182,15 +211,13 @@ def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
     - the loop only adds to its elements, in an order that does not matter: it is in ``reduced``;
     - else an obstacle, the result: floats are added, or anything else touches the same element.
     """
-    collector = _ExtentCollector(loop)
-    collector.block(loop.body)
-    extents = collector.extents
+    extents = _extents(loop)
     added, reduced = added_arrays(loop, kernel), set[str]()
     written = dict.fromkeys(e.array for e in extents if e.is_write)
     aliases = alias_table(kernel)
     for array in written:
         together = [e for e in extents if aliases.relation(array, e.array) is not Alias.DISJOINT]
-        if _are_apart(together, loop):
+        if _are_apart(together, loop, positions):
             continue
         if _carries_no_dependence(loop, kernel):  # a proof for all arrays at once
             return _Conflicts()
@@ -202,7 +229,7 @@ def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
         elif adds_floats(loop, array):
             reason = f"the order in which floats are added to elements of `{array}` matters"
             return _Conflicts(reason)
-        elif _are_apart([e for e in together if e.is_write], loop):
+        elif _are_apart([e for e in together if e.is_write], loop, positions):
             reason = f"an iteration may read an element of `{array}` that another one stores"
             return _Conflicts(reason)
         else:
@@ -279,6 +306,15 @@ class _Extent:
     array: str
     axes: tuple[_Bounds, ...]
     is_write: bool
+    place: Place
+
+
+@memoized_per_node
+def _extents(loop: Splittable) -> list[_Extent]:
+    """The extents of all accesses in an iteration of `loop`, but of arrays of its own."""
+    collector = _ExtentCollector(loop)
+    collector.block(loop.body)
+    return collector.extents
 
 
 class _ExtentCollector:
@@ -295,6 +331,7 @@ class _ExtentCollector:
         self.spans: dict[str, _Bounds] = {}
         self.lanes_of = loop.var if isinstance(loop, VecLoop | PredLoop) else None
         self.private: set[str] = set()
+        self.loops: tuple[tuple[str, Range], ...] = ()
         if isinstance(loop, PredLoop):
             self.loads(loop.pred)
 
@@ -332,8 +369,9 @@ class _ExtentCollector:
     def loop(self, s: LoopLike) -> None:
         """Record the accesses of an inner loop."""
         self.loads(*_evaluated(s))
-        outer_lanes = self.lanes_of
+        outer_lanes, outer_loops = self.lanes_of, self.loops
         if not isinstance(s, While):
+            self.loops = *self.loops, (s.var, s.range)
             self.bounds[s.var] = _exactly(variable_form(s.var))
             self.spans.pop(s.var, None)
             self.spans[s.var] = self.span(s.range)
@@ -352,7 +390,7 @@ class _ExtentCollector:
             self.block(s.body)
             self.loads(*(a.step for a in s.accs))
             self.loads(getattr(s, "until", None))
-        self.lanes_of = outer_lanes
+        self.lanes_of, self.loops = outer_lanes, outer_loops
 
     def span(self, r: Range) -> _Bounds:
         """The first and the last value of the variable of a loop over `r` that is not empty."""
@@ -385,7 +423,8 @@ class _ExtentCollector:
             self.subscript(e, (step if k == axis else 0) if is_vector else None)
             for k, e in enumerate(index)
         )
-        self.extents.append(_Extent(array, axes, is_write))
+        place = Place(index, self.loops, self.lanes_of if is_vector else None, axis, step)
+        self.extents.append(_Extent(array, axes, is_write, place))
 
     def subscript(self, e: Expr, lane_step: int | None) -> _Bounds:
         """The bounds of a subscript in terms of the loop's variable. ``lane_step``: how far the
@@ -484,7 +523,9 @@ def _evaluated(s: Stmt) -> Iterator[Expr]:
             yield value
 
 
-def _are_apart(extents: Sequence[_Extent], loop: Splittable) -> bool:
+def _are_apart(
+    extents: Sequence[_Extent], loop: Splittable, positions: FlatPositions | None
+) -> bool:
     """Whether accesses in different iterations of `loop`, of those in `extents`, never touch the
     same element, one of them writing it::
 
@@ -493,8 +534,14 @@ def _are_apart(extents: Sequence[_Extent], loop: Splittable) -> bool:
     """
     step = abs(loop.range.step) if isinstance(loop.range, RangeDesc) else 1
     pairs = ((a, b) for k, a in enumerate(extents) for b in extents[k:] if a.is_write or b.is_write)
-    found = (_distances(a, b, loop.var) for a, b in pairs)
-    return all(d is None or (-step < d[0] and d[1] < step) for d in found)
+    close: dict[tuple[Place, Place], None] = {}
+    for a, b in pairs:
+        d = _distances(a, b, loop.var)
+        if d is not None and not (-step < d[0] and d[1] < step):
+            if positions is None or len(close) == _MAX_FLAT_PAIRS:
+                return False
+            close[a.place, b.place] = None
+    return positions is None or all(positions.are_apart(a, b) for a, b in close)
 
 
 def _distances(a: _Extent, b: _Extent, var: str) -> tuple[float, float] | None:
@@ -529,11 +576,8 @@ def conflict_distances(
         first: y[i + 1] = x[i] + x[i + 2]    second: x[i] = y[i]          1 to 2
     """
     aliases = alias_table(kernel_header(kernel))
-    collectors = _ExtentCollector(first), _ExtentCollector(second)
-    for loop, collector in zip((first, second), collectors, strict=True):
-        collector.block(loop.body)
     found = [
-        d for a, b in product(*(c.extents for c in collectors)) if a.is_write or b.is_write
+        d for a, b in product(_extents(first), _extents(second)) if a.is_write or b.is_write
         if aliases.relation(a.array, b.array) is not Alias.DISJOINT
         if (d := _distances(a, b, first.var)) is not None
     ]

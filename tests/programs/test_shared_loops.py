@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from agree import same
 from random_cases import MODES, Ran, ran
+from shared_flat_loops import CASES
 from shared_loops import Make
-from shared_loops_that_end import CASES
 from small_chunks import make_chunks_small
 
 from targets.abi import thread_pool
