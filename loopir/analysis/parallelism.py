@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import ceil, floor, inf
+from typing import TYPE_CHECKING
 
 from ..algebra.may_raise import possible_flags
 from ..dtypes import INDEX
@@ -63,16 +64,21 @@ from ..nodes import (
     While,
     Zip,
 )
+from ..process.lazy_function import lazy_function
 from ..statement_blocks import evaluated_by
 from .array_reductions import added_arrays, adds_floats
 from .dependence import Alias, alias_table, dependences
 from .integers.affine import Affine, constant_form, variable_form
-from .integers.flat_positions import FlatPositions, Place, flat_positions
 from .running_totals import totals_obstacle
+
+if TYPE_CHECKING:
+    from .integers.flat_positions import FlatPositions
 
 __all__ = [
     "Splittable", "arrays_reduced_by", "conflict_distances", "parallel_loops", "parallel_obstacle",
 ]
+
+flat_positions = lazy_function(__package__, "integers.flat_positions:flat_positions")
 
 Splittable = Loop | VecLoop | PredLoop
 """The kinds of loops whose iterations may be distributed."""
@@ -180,21 +186,20 @@ class _Conflicts:
 
 
 def _conflicts_in(loop: Splittable, kernel: Kernel) -> _Conflicts:
-    """The conflicts of `loop` about memory: by its subscripts alone, or where these do not exclude
-    any, by flat positions and what is known of them before the loop, too.
+    """`_conflicts` by subscripts alone; or if there are some, by what holds before the loop, too.
     """
     header = kernel_header(kernel)
     found = _memory_conflicts(loop, header)
-    if found != _Conflicts() and (positions := flat_positions(loop, kernel)) is not None:
-        return _conflicts(loop, header, positions)
-    return found
+    products = (n for n in walk(loop) if isinstance(n, Call) and n.op == "mul" and n.lanes == 1)
+    if found == _Conflicts() or all(n.dtype != INDEX for n in products):
+        return found
+    positions = flat_positions(loop, kernel)
+    return found if positions is None else _conflicts(loop, header, positions)
 
 
 @memoized_by
 def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
-    """`_conflicts` by subscripts alone, kept with the loop: the C of a parallel loop asks several
-    times.
-    """
+    """`_conflicts` by subscripts alone, kept with the loop: the C of it asks several times."""
     return _conflicts(loop, kernel, None)
 
 
@@ -301,12 +306,16 @@ def _quotients(forms: Iterable[Affine], k: int) -> tuple[Affine, ...]:
 
 @record(frozen=True, slots=True)
 class _Extent:
-    """The elements that one load or store touches in an iteration: bounds of each subscript."""
+    """The elements that an access touches in an iteration: bounds of each subscript; a `Place`."""
 
     array: str
     axes: tuple[_Bounds, ...]
     is_write: bool
-    place: Place
+    index: tuple[Expr, ...]
+    loops: tuple[tuple[str, Range], ...]
+    lanes: str | None
+    axis: int
+    step: int
 
 
 @memoized_per_node
@@ -423,8 +432,8 @@ class _ExtentCollector:
             self.subscript(e, (step if k == axis else 0) if is_vector else None)
             for k, e in enumerate(index)
         )
-        place = Place(index, self.loops, self.lanes_of if is_vector else None, axis, step)
-        self.extents.append(_Extent(array, axes, is_write, place))
+        lanes = self.lanes_of if is_vector else None
+        self.extents.append(_Extent(array, axes, is_write, index, self.loops, lanes, axis, step))
 
     def subscript(self, e: Expr, lane_step: int | None) -> _Bounds:
         """The bounds of a subscript in terms of the loop's variable. ``lane_step``: how far the
@@ -534,13 +543,13 @@ def _are_apart(
     """
     step = abs(loop.range.step) if isinstance(loop.range, RangeDesc) else 1
     pairs = ((a, b) for k, a in enumerate(extents) for b in extents[k:] if a.is_write or b.is_write)
-    close: dict[tuple[Place, Place], None] = {}
+    close: list[tuple[_Extent, _Extent]] = []
     for a, b in pairs:
         d = _distances(a, b, loop.var)
         if d is not None and not (-step < d[0] and d[1] < step):
             if positions is None or len(close) == _MAX_FLAT_PAIRS:
                 return False
-            close[a.place, b.place] = None
+            close.append((a, b))
     return positions is None or all(positions.are_apart(a, b) for a, b in close)
 
 

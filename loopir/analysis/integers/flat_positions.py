@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ...dtypes import INDEX
 from ...ir_names import bound_names, names_read, values_assigned_once
@@ -68,29 +68,37 @@ _I64 = dtype_bounds(INDEX)
 _ONE = Polynomial.constant(1)
 
 
-@record(frozen=True, slots=True)
-class Place:
-    """Where a load or store of a nest goes to: its ``index``, and the variables and ranges of the
-    ``loops`` around it in the outer loop, outermost first. Of a vector, lane k is ``k * step``
-    further on ``axis``, in iterations of the loop over ``lanes``; ``lanes`` is None of a scalar.
-    """
+class Place(Protocol):
+    """Where a load or store of a nest goes to."""
 
-    index: tuple[Expr, ...]
-    loops: tuple[tuple[str, Range], ...]
-    lanes: str | None = None
-    axis: int = 0
-    step: int = 1
+    @property
+    def index(self) -> tuple[Expr, ...]:
+        """The subscripts."""
+
+    @property
+    def loops(self) -> tuple[tuple[str, Range], ...]:
+        """The variables and ranges of the loops around it in the outer loop, outermost first."""
+
+    @property
+    def lanes(self) -> str | None:
+        """Of a vector the variable of the loop over its lanes; None of a scalar."""
+
+    @property
+    def axis(self) -> int:
+        """Lane k of a vector is ``k * step`` further on this axis."""
+
+    @property
+    def step(self) -> int:
+        """The distance of two lanes."""
 
 
 def flat_positions(nest: Counted, kernel: Kernel) -> FlatPositions | None:
-    """The positions of `nest`, kept with `kernel`; None if it has no products of integers, or is
-    not in `kernel` as this very object, exactly once.
+    """The positions of `nest`, kept with `kernel`; None if it is not in `kernel` as this very
+    object, exactly once.
     """
     kept = _positions_by_nest(kernel)
     if id(nest) not in kept:
-        products = (n for n in walk(nest) if isinstance(n, Call) and n.op == "mul")
-        has_products = any(n.dtype == INDEX and n.lanes == 1 for n in products)
-        if not has_products or sum(1 for n in walk(kernel) if n is nest) != 1:
+        if sum(1 for n in walk(kernel) if n is nest) != 1:
             return None
         kept[id(nest)] = FlatPositions(nest, kernel, _facts_before(nest, kernel))
     return kept[id(nest)]
@@ -178,19 +186,20 @@ class FlatPositions:
         self._values = values_assigned_once(kernel)
         self._bound = bound_names(nest)
         self._symbols: dict[str, Expr] = {}
-        self._answers: dict[tuple[Place, Place], bool] = {}
+        self._answers: dict[object, bool] = {}
 
     def are_apart(self, a: Place, b: Place) -> bool:
         """Whether `a` in one iteration, and `b` in another one, are never the same element."""
-        if (a, b) not in self._answers:
-            self._answers[a, b] = self._are_apart(a, b)
-        return self._answers[a, b]
+        key = tuple((p.index, p.loops, p.lanes, p.axis, p.step) for p in (a, b))
+        if key not in self._answers:
+            self._answers[key] = self._are_apart(a, b)
+        return self._answers[key]
 
     def _are_apart(self, a: Place, b: Place) -> bool:
         """`are_apart`, not yet known."""
         if self.step <= 0 or len(a.index) != len(b.index):
             return False
-        orders = ((a, b),) if a == b else ((a, b), (b, a))
+        orders = ((a, b),) if a is b else ((a, b), (b, a))
         return all(_never_meet(self, first, later) for first, later in orders)
 
     def polynomial(
