@@ -218,7 +218,10 @@ class FlatPositions:
             case Var(name) if name in self._values:
                 assigned = self._values[name]
                 found = self.polynomial(assigned, variables, is_plain=is_plain)
-                if found is not None or (is_plain and self.polynomial(assigned, variables)):
+                is_name = name not in self._bound and found == Polynomial.atom(show(assigned))
+                if not is_name and (
+                    found is not None or (is_plain and self.polynomial(assigned, variables))
+                ):
                     return found
             case Call("add" | "sub" | "mul" as op, (x, y)):
                 a = self.polynomial(x, variables, is_plain=is_plain)
@@ -339,7 +342,7 @@ class FlatPositions:
         > 0, that ``(n // m) * m`` is at most n, and n less than 2**63.
         """
         for name in symbols:
-            match self._symbols.get(name):
+            match self._value_of(self._symbols[name]) if name in self._symbols else None:
                 case Call("floordiv", (n, m)) if self._facts.range_of(m)[0] > 0:
                     whole, divisor = (self.polynomial(x, {}) for x in (n, m))
                     limit = Polynomial.constant(_I64[1])

@@ -18,10 +18,10 @@ __all__ = ["Polynomial", "Premises"]
 Monomial: TypeAlias = tuple[str, ...]
 """The atoms of a product, sorted; the same one several times for a power. Empty: the constant."""
 
-_SMALL = 6
+_FEW_TERMS, _FEW_ATOMS = 16, 6
 """Terms, and atoms in each, of a polynomial that is multiplied."""
 
-_MAX_TERMS = 100
+_MAX_TERMS = 200
 """Terms of a polynomial of which something is proved."""
 
 
@@ -85,7 +85,7 @@ class Polynomial:
     @property
     def is_small(self) -> bool:
         """Whether the polynomial has few terms, of few atoms: products of such are no trouble."""
-        return len(self.terms) <= _SMALL and self.degree <= _SMALL
+        return len(self.terms) <= _FEW_TERMS and self.degree <= _FEW_ATOMS
 
     @property
     def degree(self) -> int:

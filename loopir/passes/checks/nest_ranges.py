@@ -1,7 +1,8 @@
 """Range checks of loop nests: a nest over a flattened table runs without checks if its ends fit.
 
 As `inductive_ranges` for subscripts with products of a variable and a width, ``x[i * n + j]``: they
-grow with each variable of the nest, so that their first and their last value tell all.
+are polynomials that grow or fall with each variable of the nest, so that their values at its ends
+tell all. The end of an inner loop may depend on outer variables, as in a triangle.
 """
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from ...algebra.index_builder import index_add, index_mul, index_sub, logical_an
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.affine import unclamped_end
 from ...analysis.integers.implied_conditions import conjuncts
+from ...analysis.integers.polynomials import Polynomial
 from ...dtypes import INDEX
 from ...ir_names import (
     FreshNames,
@@ -22,6 +24,7 @@ from ...ir_names import (
     names_read,
     values_assigned_once,
 )
+from ...ir_printer import show
 from ...ir_traversal import bottom_up, contains, contains_nest, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
@@ -44,8 +47,10 @@ from ..canonical.simplify import simplify
 
 __all__ = ["nest_ranges"]
 
-_LIMIT = 1 << 30
-"""Lengths and widths are assumed to be at most this, so that their products do not wrap around."""
+_LIMITS = 1 << 30, 1 << 20, 1 << 15
+"""Lengths and widths are assumed to be at most the first of these, so that their products do not
+wrap around; the next one where a check has products of more.
+"""
 _MOST = 1 << 62
 """Values that may be greater by these limits are left to checks."""
 _MAX_NODES = 800  # size limit of a nest that is copied
@@ -72,7 +77,7 @@ def nest_ranges(kernel: Kernel) -> Kernel:
         def k(x: f64[::1], y: mut(f64[::1]), n: i64, m: i64):
             guard(m <= x.shape[0], "GUARD_LENGTH")
             disjoint(x, y)
-            if (n <= 1073741824) & (n >= 0) & (0 >= 0 - m) & ((n - 1) * n + (n - 1) < m):
+            if (n <= 1073741824) & (n >= 0) & (0 >= 0 - m) & (n * n - 1 < m):
                 for i_1 in loop(0, n):
                     for j_1 in loop(0, n):
                         y[j_1] = y[j_1] + x[i_1 * n + j_1]
@@ -84,25 +89,47 @@ def nest_ranges(kernel: Kernel) -> Kernel:
                         check((at_2 >= 0 - m) & (at_2 < m), "replay")
                         y[j_2] = y[j_2] + x[select(at_2 < 0, at_2 + m, at_2)]
     """
-    fresh = FreshNames(kernel)
-    body = tuple(_versions(s, fresh) if isinstance(s, Loop) else s for s in kernel.body)
+    body = _block(kernel.body, FreshNames(kernel))
     return kernel if body == kernel.body else simplify(replace(kernel, body=body))
 
 
-class _Ends(NamedTuple):
-    """The values of an integer at the first and at the last iteration of all loops around it, and a
-    number that its magnitude does not exceed, if what is assumed of lengths and widths holds.
-    """
+def _block(body: tuple[Stmt, ...], fresh: FreshNames) -> tuple[Stmt, ...]:
+    """`body` with its nests in two versions, also those in branches."""
+    new: list[Stmt] = []
+    for s in body:
+        match s:
+            case Loop():
+                new.append(_versions(s, fresh))
+            case If(cond, orelse=(Loop() as checked,)) if _ends_fit(checked) == cond:
+                new.append(s)  # the versions of a nest
+            case If(then=then, orelse=orelse):
+                sides = _block(then, fresh), _block(orelse, fresh)
+                same = sides == (then, orelse)
+                new.append(s if same else replace(s, then=sides[0], orelse=sides[1]))
+            case _:
+                new.append(s)
+    return tuple(new)
 
-    first: Expr
-    last: Expr
-    most: int
+
+class _Ends(NamedTuple):
+    """The first value of a loop variable, and the end before which it stops, if ``limits`` hold."""
+
+    first: int
+    end: Polynomial
+    limits: dict[Expr, None]
 
 
 class _Nest:
-    """What is assumed of a nest, in ``conditions``, and which comparisons follow (``outcomes``)."""
+    """What is assumed of a nest, in ``conditions``, and which comparisons follow (``outcomes``).
 
-    def __init__(self, nest: Loop) -> None:
+    Integers are polynomials of the variables of the nest and of *symbols*: what it does not change.
+    Both are assumed to be between 0 and ``limit``; ``is_complete`` is False if an integer might be
+    too large nevertheless.
+    """
+
+    def __init__(self, nest: Loop, limit: int) -> None:
+        self.limit = limit
+        self.is_complete = True
         self.bound = bound_names(nest)
         self.values = values_assigned_once(nest)
         loops = [n for n in walk(nest) if isinstance(n, Loop)]
@@ -110,8 +137,9 @@ class _Nest:
         self.conditions: dict[Expr, None] = {}
         self.outcomes: dict[Expr, bool] = {}
         self.has_products = False
+        self.symbols: dict[str, Expr] = {}
         self.ends: dict[str, _Ends] = {}
-        for loop in loops:
+        for loop in loops:  # outer ones first
             if isinstance(loop.range, Interval) and variables[loop.var] == 1:
                 self._add_variable(loop.var, loop.range)
         for n in walk(nest):
@@ -119,68 +147,110 @@ class _Nest:
                 self._assume(n.cond)
 
     def _add_variable(self, var: str, r: Interval) -> None:
-        """The ends of a loop variable, if its range does not depend on the nest."""
-        end = unclamped_end(r)
-        if not isinstance(r.lo, Const) or not 0 <= r.lo.value <= _LIMIT or not self._fixed(end):
+        """The first value of a loop variable and its end, which may depend on outer variables."""
+        if not isinstance(r.lo, Const) or not 0 <= r.lo.value <= self.limit:
             return
-        self.ends[var] = _Ends(r.lo, index_sub(end, 1), _LIMIT)
+        value = self.values.get(r.hi.name) if isinstance(r.hi, Var) else None
+        end = unclamped_end(r if value is None else Interval(r.lo, value))
+        limits: dict[Expr, None] = {}
+        found = self._symbol(end) if self._fixed(end) else self.of(end, limits)
+        if found is not None:
+            self.ends[var] = _Ends(int(r.lo.value), found, limits)
 
     def _fixed(self, e: Expr) -> bool:
         """Whether the nest does not change `e`, which loads nothing."""
         return names_read(e).isdisjoint(self.bound) and not contains(e, Load)
 
-    def of(self, e: Expr, limits: dict[Expr, None]) -> _Ends | None:
-        """The ends of `e`, if it never falls from an iteration to the next of any loop. `limits`
-        gets what must hold for that.
+    def _symbol(self, e: Expr) -> Polynomial:
+        """The number `e`, or a symbol for it."""
+        if isinstance(e, Const):
+            return Polynomial.constant(int(e.value))
+        self.symbols[show(e)] = e
+        return Polynomial.atom(show(e))
+
+    def of(self, e: Expr, limits: dict[Expr, None]) -> Polynomial | None:
+        """The polynomial of `e`, if it does not wrap around. `limits` gets what must hold for that.
         """
         if e.dtype != INDEX or e.lanes != 1:
             return None
         if self._fixed(e):
-            if isinstance(e, Const):
-                return _Ends(e, e, abs(int(e.value)))
-            limits[_compare("le", e, index_const(_LIMIT))] = None
-            limits[_compare("ge", e, _ZERO)] = None
-            return _Ends(e, e, _LIMIT)
+            symbol = self._symbol(e)
+            return symbol if isinstance(e, Const) else self._limited(symbol, limits)
         match e:
             case Var(name) if name in self.ends:
-                last = index_add(self.ends[name].last, 1)
-                limits[_compare("le", last, index_const(_LIMIT))] = None
-                return self.ends[name]
+                end = self.extreme(self.ends[name].end, highest=True)
+                if end is None:
+                    return None
+                limits |= self.ends[name].limits
+                limits[_compare("le", self.expr(end), index_const(self.limit))] = None
+                return Polynomial.atom(name)
             case Var(name) if name in self.values:
                 return self.of(self.values[name], limits)
             case Call("add" | "sub" | "mul" as op, (a, b)):
                 return self._combined(op, a, b, limits)
         return None
 
-    def _combined(self, op: str, a: Expr, b: Expr, limits: dict[Expr, None]) -> _Ends | None:
-        """The ends of ``a op b``, as `of`; None also if it may be too large, or if it wraps."""
+    def _limited(self, symbol: Polynomial, limits: dict[Expr, None]) -> Polynomial:
+        """`symbol`, of which `limits` say that it is between 0 and ``limit``."""
+        limits[_compare("le", self.expr(symbol), index_const(self.limit))] = None
+        limits[_compare("ge", self.expr(symbol), _ZERO)] = None
+        return symbol
+
+    def _combined(self, op: str, a: Expr, b: Expr, limits: dict[Expr, None]) -> Polynomial | None:
+        """The polynomial of ``a op b``, as `of`; None also if it may be too large."""
         p, q = self.of(a, limits), self.of(b, limits)
-        if p is None or q is None:
+        if p is None or q is None or not (p.is_small and q.is_small):
             return None
-        if op == "add":
-            ends = index_add(p.first, q.first), index_add(p.last, q.last)
-            most = p.most + q.most
-        elif op == "sub":
-            if q.first != q.last:
+        found = p + q if op == "add" else p - q if op == "sub" else p * q
+        self.has_products |= any(
+            len(m) > 1 and not self.ends.keys().isdisjoint(m) for m in found.terms
+        )
+        low, high = found.bounds(lambda atom: (0, self.limit))
+        fits = max(-low, high) <= _MOST
+        self.is_complete &= fits
+        return found if fits else None
+
+    def extreme(self, p: Polynomial, *, highest: bool) -> Polynomial | None:
+        """The highest or least value of `p` in the nest, or a bound of it, without variables; None
+        if it is not known whether `p` grows with one. It holds where the loops around `p` run: a
+        last value is not less than the first one.
+        """
+        lasts: dict[str, Polynomial] = {}
+        for var in reversed(self.ends):
+            if (parts := p.split(var)) is None:
                 return None
-            ends = index_sub(p.first, q.first), index_sub(p.last, q.first)
-            most = p.most + q.most
-        else:
-            if q.first != q.last:
-                p, q = q, p
-            if q.first != q.last:  # the product of two that grow grows, if neither is negative
-                if any(isinstance(e, Const) and e.value < 0 for e in (p.first, q.first)):
-                    return None
-                limits[_compare("ge", p.first, _ZERO)] = None
-            limits[_compare("ge", q.first, _ZERO)] = None
-            self.has_products |= p.first != p.last and not isinstance(q.first, Const)
-            self.has_products |= q.first != q.last
-            ends = index_mul(p.first, q.first), index_mul(p.last, q.last)
-            most = p.most * q.most
-        return _Ends(*ends, most) if most <= _MOST else None
+            factor, rest = parts
+            signs = {c > 0 for c in factor.terms.values()}
+            if len(signs) > 1:
+                return None
+            last = self.ends[var].end - Polynomial.constant(1)
+            if signs != {highest}:
+                p = factor * Polynomial.constant(self.ends[var].first) + rest
+            elif last.atoms.isdisjoint(self.ends):
+                lasts[f"last {var}"] = last
+                p = factor * Polynomial.atom(f"last {var}") + rest
+            else:
+                p = factor * last + rest
+        for atom, last in lasts.items():
+            p = p.substitute(atom, last)
+        return p
+
+    def expr(self, p: Polynomial) -> Expr:
+        """`p`, which has no variables, as an expression."""
+        sums: dict[bool, Expr] = {}
+        for m, c in sorted(p.terms.items(), key=lambda term: (-len(term[0]), term[0])):
+            factors = [self.symbols[a] for a in m]
+            if abs(c) != 1 or not m:
+                factors.append(index_const(abs(c)))
+            term, is_added = reduce(index_mul, factors), c > 0
+            sums[is_added] = index_add(sums[is_added], term) if is_added in sums else term
+        positive = sums.get(True, _ZERO)
+        return index_sub(positive, sums[False]) if False in sums else positive
 
     def _assume(self, cond: Expr) -> None:
-        """Assume that the check of `cond` holds, if each of its terms can be assumed."""
+        """Assume that the check of `cond` holds, if each of its terms can be assumed.
+        ``is_complete`` becomes False if one may be too large.
+        """
         limits: dict[Expr, None] = {}
         outcomes: dict[Expr, bool] = {}
         for term in self._terms(cond):
@@ -203,15 +273,17 @@ class _Nest:
             case Call("not", (Call("add_over" | "sub_over" | "mul_over" as op, (a, b)) as over,)):
                 if a.dtype != INDEX:
                     return False
-                ends = self._combined(op.removesuffix("_over"), a, b, limits)
                 outcomes[over] = False
-                return ends is not None
+                return self._combined(op.removesuffix("_over"), a, b, limits) is not None
             case Call("lt" | "le" | "ge" | "gt" as op, (a, b)) if a.dtype == INDEX:
-                ends = self.of(a, limits)
-                if ends is None or not self._fixed(b):
+                found = self.of(a, limits)
+                if found is None or not self._fixed(b):
                     return False
-                limits[_compare("ge", ends.first, _ZERO)] = None
-                limits[_compare(op, ends.last if op in ("lt", "le") else ends.first, b)] = None
+                low, high = (self.extreme(found, highest=h) for h in (False, True))
+                if low is None or high is None:
+                    return False
+                limits[_compare("ge", self.expr(low), _ZERO)] = None
+                limits[_compare(op, self.expr(high if op in ("lt", "le") else low), b)] = None
                 outcomes[term] = True
                 outcomes[_compare("lt", a, _ZERO)] = False
                 return True
@@ -227,16 +299,30 @@ def _compare(op: str, a: Expr, b: Expr) -> Expr:
     return rewrite(Call(op, (a, b), "bool"))
 
 
+def _nest_of(s: Loop) -> _Nest | None:
+    """The nest `s`, if it has checks of products that may be assumed to hold."""
+    if not contains_nest(s) or not contains(s, Check) or contains(s, While):
+        return None
+    if sum(1 for _ in walk(s)) > _MAX_NODES:
+        return None
+    tried = [_Nest(s, _LIMITS[0])]
+    while not tried[-1].is_complete and len(tried) < len(_LIMITS):
+        tried.append(_Nest(s, _LIMITS[len(tried)]))
+    nest = tried[-1] if tried[-1].is_complete else tried[0]
+    return nest if nest.has_products and nest.conditions else None
+
+
+def _ends_fit(s: Loop) -> Expr | None:
+    """The condition under which the nest `s` runs without checks; None if there is none."""
+    nest = _nest_of(s)
+    return None if nest is None else rewrite(reduce(logical_and, nest.conditions))
+
+
 def _versions(s: Loop, fresh: FreshNames) -> Stmt:
     """`s` in two versions, if it is a nest for which that pays; else `s`."""
-    if not contains_nest(s) or not contains(s, Check) or contains(s, While):
+    nest, fits = _nest_of(s), _ends_fit(s)
+    if nest is None or fits is None:
         return s
-    if sum(1 for _ in walk(s)) > _MAX_NODES:
-        return s
-    nest = _Nest(s)
-    if not nest.has_products or not nest.conditions:
-        return s
-    fits = rewrite(reduce(logical_and, nest.conditions))
 
     def decided(n: Node) -> Node:
         """`n` with what is assumed."""

@@ -47,6 +47,13 @@ APART = {
     "        y[j * 64 + i] = x[j]",
     "two axes changed": ROWS + "for k in loop(0, max(w, 0)):\n"
     "            y[(k * n + i) * m + j] = x[k]",
+    "rows less two": "if (n >= 0) & (m >= 0):\n    for i in loop(0, max(n - 2, 0)):\n"
+    "        for j in loop(0, max(m - 2, 0)):\n            for k in loop(0, 3):\n"
+    "                y[(i * (m - 2) + j) * 9 + k * 3 + 1] = x[k]",
+    "as many blocks as fit": "if w >= 0:\n    b = y.shape[0] // w\n"
+    "    if b <= 1048576:\n        for i in loop(0, max(b, 0)):\n"
+    "            for j in loop(0, max((i + 1) * w - i * w, 0)):\n"
+    "                y[i * w + j] = x[j]",
     "blocks": "if w >= 0:\n    for i in loop(0, max(n, 0)):\n"
     "        for j in loop(i * w, i * w + w):\n            y[j] = x[j]",
     "blocks, from 0": "for i in loop(0, max(n, 0)):\n"
@@ -80,7 +87,8 @@ TOGETHER = {
 def obstacle(body: str) -> str | None:
     kernel = parse(HEAD + "    " + body.replace("\n", "\n    "))
     loop = kernel.body[-1]
-    loop = loop.then[-1] if isinstance(loop, If) else loop
+    while isinstance(loop, If):
+        loop = loop.then[-1]
     assert isinstance(loop, Loop | VecLoop)
     return parallel_obstacle(loop, kernel)
 

@@ -2,6 +2,7 @@
 """
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,55 @@ def products_left_early(a, b, c, n, m):
     return c
 
 
-FUNCTIONS = [product, smoothed, shifted, last_first]
+def cuboid(a, b, c, n, m):
+    for i in range(n):
+        for j in range(m):
+            for k in range(3):
+                for u in range(m):
+                    c[i * m + j] += a[((i * m + j) * n + k) * m + u] - b[(k * m + j) * n + i]
+    return c
+
+
+def product_in_a_branch(a, b, c, n, m):
+    if n > 2:
+        for i in range(n):
+            for j in range(m):
+                c[i * m + j] = a[i * m + j] + b[j * n + i]
+    else:
+        for i in range(n):
+            for j in range(m):
+                c[i * m + j] = 2
+    return c
+
+
+def triangles(a, b, c, n, m):
+    for i in range(n):
+        for j in range(i + 1):
+            c[j * m + i] += a[i * n + j]
+    for i in range(n):
+        for j in range(i + 1, m):
+            c[i * m + j] = b[(n - 1 - i) * m + j]
+    return c
+
+
+def blocks(a, b, c, n, m):
+    for i in range(n):
+        for j in range(i * m, (i + 1) * m):
+            c[j] = a[j] + b[i * m]
+    return c
+
+
+def antidiagonals(a, b, c, n, m):
+    for d in range(n):
+        for i in range(d + 1):
+            c[i * m + (d - i)] = a[(d - i) * n + i] - b[d]
+    return c
+
+
+FUNCTIONS = [
+    product, smoothed, shifted, last_first, cuboid, product_in_a_branch, triangles, blocks,
+    antidiagonals,
+]
 PRODUCTS = [products, products_left_early]
 SIZES = [(0, 0), (1, 1), (2, 3), (3, 2), (17, 5), (5, 17), (-1, 4), (4, -1), (1, 40)]
 
@@ -91,6 +140,15 @@ def test_products_that_wrap_around_are_no_subscripts(f: Any, width: int) -> None
         arrays = [np.arange(8.0) for _ in range(3)]
         results = [outcome(g, (*(x.copy() for x in arrays), n, m)) for g in (compiled, f)]
         assert_same(*results, f"{n} {m}")
+
+
+@pytest.mark.parametrize("f", [cuboid, product_in_a_branch, triangles, blocks])
+def test_nests_have_a_version_without_checks(f: Any) -> None:
+    a = np.arange(800.0)
+    text = fuse(f, on_reject="raise").emit("loopir", a, a, a.copy(), 5, 5)
+    versions = re.split(r"(?<=    guard\()|^ {4,8}else:$", text, flags=re.MULTILINE)
+    nests = [v for v in versions if "loop(" in v and v.count(" in ") > 1]
+    assert any("check(" not in v for v in nests), text
 
 
 def test_a_product_of_flattened_matrices_is_computed_in_vectors() -> None:
