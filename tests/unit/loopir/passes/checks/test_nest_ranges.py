@@ -102,6 +102,13 @@ def blocks(a, b, c, n, m):
     return c
 
 
+def packed_pairs(a, b, c, n, m):
+    for i in range(n):
+        for j in range(i):
+            c[i * (i - 1) // 2 + j] = a[i * m] - a[j * m] + b[n * i - i * (i + 1) // 2 + j]
+    return c
+
+
 def antidiagonals(a, b, c, n, m):
     for d in range(n):
         for i in range(d + 1):
@@ -111,7 +118,7 @@ def antidiagonals(a, b, c, n, m):
 
 FUNCTIONS = [
     product, smoothed, shifted, last_first, cuboid, product_in_a_branch, triangles, blocks,
-    antidiagonals,
+    packed_pairs, antidiagonals,
 ]
 PRODUCTS = [products, products_left_early]
 SIZES = [(0, 0), (1, 1), (2, 3), (3, 2), (17, 5), (5, 17), (-1, 4), (4, -1), (1, 40)]
