@@ -106,30 +106,34 @@ def largest_step(acc: Accum, body: Iterable[Stmt]) -> int | None:
                 case If(yields=yields):
                     for y in yields:
                         values[y.name] = (*values.get(y.name, ()), y.then, y.orelse)
-    return _largest_sum(acc.step, acc.name, values)
+    return _largest_sum(acc.step, values, {acc.name: 0})
 
 
 _MOST_ADDED = 1 << 10
 """A larger constant might let a counter overflow after all."""
 
 
-def _largest_sum(e: Expr, name: str, values: Mapping[str, tuple[Expr, ...]]) -> int | None:
-    """The most that `e` adds to the variable `name`, at least 0; None if it is no such sum.
-    ``values``: the alternatives for each other name.
+def _largest_sum(
+    e: Expr, values: Mapping[str, tuple[Expr, ...]], known: dict[str, int | None]
+) -> int | None:
+    """The most that `e` adds to the counter, at least 0; None if it is no such sum.
+    ``values``: the alternatives for each other name. ``known``: the sums of the names that were
+    met before, which are looked at once: each join after a join would double the ways to them.
     """
-    alternatives: tuple[Expr, ...]
     match e:
-        case Var(found):
-            if found == name:
-                return 0
-            alternatives = values.get(found, ())
+        case Var(name):
+            if name not in known:
+                known[name] = _most([_largest_sum(x, values, known) for x in values.get(name, ())])
+            return known[name]
         case Call("select" | "blend", (_, *sides)):
-            alternatives = tuple(sides)
+            return _most([_largest_sum(x, values, known) for x in sides])
         case Call("add", (a, Const(int(added)))) if 0 <= added <= _MOST_ADDED:
-            so_far = _largest_sum(a, name, values)
+            so_far = _largest_sum(a, values, known)
             return None if so_far is None else so_far + added
-        case _:
-            return None
-    sums = [_largest_sum(x, name, values) for x in alternatives]
+    return None
+
+
+def _most(sums: list[int | None]) -> int | None:
+    """The largest of `sums`; None if one is not known, or there is none."""
     known = [x for x in sums if x is not None]
     return max(known) if known and len(known) == len(sums) else None

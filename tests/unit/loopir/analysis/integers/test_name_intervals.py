@@ -50,3 +50,17 @@ def test_steps_of_counters(body: str, most: int | None) -> None:
     kernel = parse(HEAD + f"    for i in loop(0, x.shape[0], k=0):\n{body}    out[0] = k\n")
     loop = next(n for n in walk(kernel) if isinstance(n, Loop))
     assert largest_step(loop.accs[0], loop.body) == most
+
+
+def test_a_counter_after_many_joins_is_found_in_linear_time() -> None:
+    """Each join has two ways to the one before it: 2**60 in all."""
+    names = ["k", *(f"k_{n}" for n in range(60))]
+    joins = "".join(
+        f"        if x[i] > {n}.0:\n            {new} = give({old} + 1)\n"
+        f"        else:\n            {new} = give({old})\n"
+        for n, (old, new) in enumerate(zip(names, names[1:]))
+    )
+    body = f"{joins}        k = step({names[-1]})\n"
+    kernel = parse(HEAD + f"    for i in loop(0, x.shape[0], k=0):\n{body}    out[0] = k\n")
+    loop = next(n for n in walk(kernel) if isinstance(n, Loop))
+    assert largest_step(loop.accs[0], loop.body) == 60
