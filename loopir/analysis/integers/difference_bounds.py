@@ -35,6 +35,9 @@ __all__ = ["IntegerFacts", "Term", "is_length"]
 
 _MAX_INTERMEDIATE = 64  # limit on the terms that one search visits
 _MAX_TERMS = 4  # of a form whose pairs of terms are looked at
+_MAX_STEPS = 256  # from one term to another that a search takes
+_MAX_ROW = 32  # differences of one term to others; further ones are not recorded
+_MAX_RELATED = 16  # terms to which the value of a branch is related
 _MAX_DIFFERENCE = 1 << 62  # a larger bound of a difference is not worth recording
 _NO_ROW: Mapping[str, int] = {}
 _VALUE_NUMBERS = count()
@@ -168,9 +171,10 @@ class IntegerFacts:
 
         The function returns the lesser of the two bounds. One search serves all `y`.
         """
-        distances, queue = {x: 0}, [x]
+        distances, queue, steps = {x: 0}, [x], 0
         for a in islice(queue, _MAX_INTERMEDIATE):  # the list grows in the loop
-            if row := self.max_differences.get(a):
+            if (row := self.max_differences.get(a)) and steps < _MAX_STEPS:
+                steps += len(row)
                 for b, c in row.items():
                     d = distances[a] + c
                     if b not in distances or d < distances[b]:
@@ -296,11 +300,14 @@ class IntegerFacts:
         return self.values.get(e.name, e) if isinstance(e, Var) else e
 
     def related_terms(self, t: Term) -> list[Term]:
-        """The terms whose difference to `t` is bounded by way of at most one other term."""
+        """The terms whose difference to `t` is bounded by way of at most one other term: up to
+        `_MAX_RELATED`, the nearest first.
+        """
         near = [*self.max_differences.get(t, ())]
         near += [x for x, row in self.max_differences.items() if t in row]
         far = [y for x in near for y in self.max_differences.get(x, ())]
-        return [x for x in dict.fromkeys((*near, *far)) if x != t]
+        related = (x for x in dict.fromkeys((*near, *far)) if x != t)
+        return [*islice(related, _MAX_RELATED)]
 
     def _related_terms(self, form: AffineForm[Term]) -> set[Term]:
         """The terms of `form`, and those with a known difference to one of them."""
@@ -341,7 +348,7 @@ class IntegerFacts:
         if (pair := difference.difference()) is not None:
             larger, smaller = pair
             row = self.max_differences.get(larger, _NO_ROW)
-            if c < row.get(smaller, c + 1):
+            if c < row.get(smaller, c + 1) and (len(row) < _MAX_ROW or smaller in row):
                 self.max_differences[larger] = {**row, smaller: c}
             self.tighten(larger, high=self.term_range(smaller)[1] + c)
             self.tighten(smaller, low=self.term_range(larger)[0] - c)

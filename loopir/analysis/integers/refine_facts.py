@@ -186,6 +186,9 @@ def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
         new.ranges[name] = min(a_low, b_low), max(a_high, b_high)
     a, b = _restricted_to(a, b), _restricted_to(b, a)
     for x in dict.fromkeys((*a.max_differences, *b.max_differences)):
+        if (row := a.max_differences.get(x)) is not None and row is b.max_differences.get(x):
+            new.max_differences[x] = row  # neither side has recorded anything
+            continue
         in_a, in_b = a.max_term_differences_from(x), b.max_term_differences_from(x)
         terms = dict.fromkeys((*a.max_differences.get(x, ()), *b.max_differences.get(x, ())))
         row = {y: c for y in terms if (c := max(in_a(y), in_b(y))) < _MAX_DIFFERENCE}
