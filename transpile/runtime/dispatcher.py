@@ -447,7 +447,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         3. the signature is not refused; or it was, but a global name that it reads was rebound or a
            module loaded since, so that the reason may be gone (`starts_retry`): a new variant.
         """
-        if (variant := spec.variant(values)) is not None:
+        if (variant := spec.variant_for_call(values)) is not None:
             return variant
         if spec.rejection is None and (rejection := spec.rebound_too_often()):
             spec.rejection = rejection

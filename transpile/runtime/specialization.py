@@ -64,6 +64,9 @@ compiled code allow one more, up to `_MAX_REBUILDS`; beyond that Python runs the
 _CALLS_PER_REBUILD = 100
 """After so many calls of compiled code one more variant may be compiled (`MAX_VARIANTS`)."""
 
+_MOST_MISSES = 64
+"""After so many calls in a row that no variant fits, they are dropped (`variant_for_call`)."""
+
 _MAX_REBUILDS = 64
 """Limit on the variants of a signature besides the first, however many calls there are."""
 
@@ -122,6 +125,7 @@ class Specialization:
     """Regions that were dropped: their statements are Python again, since that is faster."""
     retries: int = 0  # how often it was compiled again since names were rebound, while refused
     rebuilds: int = 0  # how many variants there were besides the first
+    misses: int = 0  # calls in a row that no variant fitted, once it is not compiled again
     python_calls: ForwardedCalls = field(default_factory=ForwardedCalls)
     """Calls that rows of the inline cache forward to the original, or the outlined function."""
     selection: OutlinedSelection | None = None
@@ -153,6 +157,17 @@ class Specialization:
             SCALE = 5; f(x)                         # the first one: its kernel takes any int
         """
         return next((v for v in reversed(self.variants) if v.applies(values)), None)
+
+    def variant_for_call(self, values: Arguments) -> Variant | None:
+        """As `variant`. If names were rebound too often, and `_MOST_MISSES` calls in a row have
+        fitted no variant, all are dropped: to look for one costs microseconds; without any, rows of
+        the installed call send calls to Python.
+        """
+        found = self.variant(values)
+        self.misses = self.misses + 1 if found is None and self.rejection is not None else 0
+        if self.misses >= _MOST_MISSES:
+            self.variants.clear()
+        return found
 
     def add(self, variant: Variant) -> None:
         """Add a variant; the oldest of more than `MAX_VARIANTS` is dropped."""

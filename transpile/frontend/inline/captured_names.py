@@ -107,6 +107,15 @@ class CapturedNames:
             self._add_to_scope(name, value)
         return self._names[expr]
 
+    def capture_argument(self, parameter: str, value: object) -> str:
+        """The captured name for the argument `parameter`, a function or module. The code of a
+        Python function is guarded even if it is not inlined: its tests may have been folded.
+        """
+        name = self.capture(parameter, HostName(parameter), value)
+        if isinstance(value, FunctionType):
+            self.guard_function(HostName(name), value)
+        return name
+
     def _add_to_scope(self, name: str, value: object) -> None:
         """Makes `name` mean `value` in the scope in which names of the caller are resolved."""
         self.scope = replace(self.scope, others={**self.scope.others, name: value})

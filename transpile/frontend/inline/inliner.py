@@ -153,7 +153,7 @@ def _bind_function_arguments(state: Inlining) -> None:
     """
     rebound = bound_names(*state.tree.body) | nonlocal_names(state.tree)
     names: dict[str, str | ast.expr] = {
-        name: state.captures.capture(name, HostName(name), ty.value)
+        name: state.captures.capture_argument(name, ty.value)
         for name, ty in state.types.items()
         if isinstance(ty, Function) and name not in rebound
     }

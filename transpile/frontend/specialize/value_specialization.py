@@ -219,7 +219,10 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
 
     - A parameter that the function assigns keeps its name, and an assignment of the constant comes
       first. Folding then finds what it is at each place.
-    - Tests of parameters that are functions, as ``key is None``, are folded, too.
+    - Tests of parameters that are functions, as ``key is None``, are folded, too. Inlining guards
+      the code of a Python function. If another object with that code could answer differently, it
+      is no Python function, or the parameter is assigned, the parameter alone comes first: that
+      guards which object it is.
     - ``x.ndim`` is known from the type of ``x``, and folded as well. Where it is read, ``x`` alone
       comes first as a statement: the kernel then has a parameter for ``x``, and so is guarded by
       its rank, even if nothing else of ``x`` is left.
@@ -243,12 +246,14 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
         if n in assigned
     ]
     ranks = _ranks_read(tree, types)
-    read = (ast.Expr(ast.Name(n, ast.Load())) for n in (*ranks, *functions))
+    compared = (n for n, is_compared in functions.items() if is_compared or n in assigned)
+    read = (ast.Expr(ast.Name(n, ast.Load())) for n in (*ranks, *compared))
     first: list[ast.stmt] = [*assignments, *read]
     for node in walk_nodes(*first):
         copy_location(node, tree.body[0])
     fixed = {n: v for n, v in constants.items() if n not in assigned}
-    known = {**fixed, **{rank_key(n): rank for n, rank in ranks.items()}, **functions}
+    tested = {n: t.value for n, t in types.items() if n in functions and isinstance(t, Function)}
+    known = {**fixed, **{rank_key(n): rank for n, rank in ranks.items()}, **tested}
     folded = fold_branches([*first, *tree.body], known)
     # folding leaves local functions and lambdas alone: the names in those are replaced here
     literals: dict[str, str | ast.expr] = {n: literal_source(v) for n, v in fixed.items()}
@@ -257,19 +262,35 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
     return replace(source, tree=fix_missing_locations(tree))
 
 
-def _functions_tested(
-    tree: ast.FunctionDef, types: Mapping[str, ArgType]
-) -> dict[str, object]:
-    """The arguments that are functions, by the names of parameters that tests in `tree` read."""
+def _functions_tested(tree: ast.FunctionDef, types: Mapping[str, ArgType]) -> dict[str, bool]:
+    """The parameters that are functions and that tests in `tree` read, other than to call them;
+    each with whether it matters which object it is, as in ``f is math.sin``: not that of a Python
+    function in ``f is None`` and ``if f``.
+    """
     functions = {
-        n: t.value for n, t in types.items()
+        n: isinstance(t.value, FunctionType) for n, t in types.items()
         if isinstance(t, Function) and not isinstance(t.value, ModuleType)
     }
     tests = [
         n.test for n in walk_nodes(*tree.body) if isinstance(n, (ast.If, ast.IfExp, ast.While))
     ] if functions else []
-    read = {n.id for n in walk_nodes(*tests) if isinstance(n, ast.Name)}
-    return {n: f for n, f in functions.items() if n in read}
+    called, any_other = set[int](), {id(test) for test in tests}
+    for n in walk_nodes(*tests):
+        match n:
+            case ast.Call(func=func):
+                called.add(id(func))
+            case ast.BoolOp(values=operands):
+                any_other |= {*map(id, operands)}
+            case ast.UnaryOp(ast.Not(), operand):
+                any_other.add(id(operand))
+            case ast.Compare(left, [ast.Is() | ast.IsNot()], [ast.Constant(None)]):
+                any_other.add(id(left))
+    found: dict[str, bool] = {}
+    for n in walk_nodes(*tests):
+        if isinstance(n, ast.Name) and n.id in functions and id(n) not in called:
+            is_any_other = functions[n.id] and id(n) in any_other
+            found[n.id] = found.get(n.id, False) or not is_any_other
+    return found
 
 
 def _ranks_read(tree: ast.FunctionDef, types: Mapping[str, ArgType]) -> dict[str, int]:

@@ -1177,6 +1177,27 @@ def test_globals_that_change_at_each_call_are_compiled_for_a_few_values(
     assert [r.message for r in fused.report(x).rejections if r.code == "RUN_REBOUND"] == [reason]
 
 
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_a_global_that_changes_at_each_call_costs_no_search_for_a_variant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After some calls that no variant fits, rows of the installed call send them to Python."""
+    monkeypatch.setattr(f"{__name__}.PAIR", PAIR)
+    monkeypatch.setattr(specialization, "MAX_VARIANTS", 2)
+    monkeypatch.setattr(specialization, "_MOST_MISSES", 8)
+    fused, x = fuse(by_pair), np.arange(4.0)
+    for k in range(6):  # four kinds of calls: the latest two stay compiled
+        globals()["PAIR"] = (k % 4 / 2, 1.0)
+        assert fused(x) == by_pair(x)
+    (spec,) = fused._specializations.values()
+    assert len(spec.variants) == 2
+    for k in range(300):
+        globals()["PAIR"] = (k / 2, 1.0)
+        assert fused(x) == by_pair(x)
+    assert not spec.variants
+    assert spec.python_calls.total > 200
+
+
 def test_calls_between_changes_of_a_global_pay_for_compiling_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -138,3 +138,30 @@ def test_a_join_relates_what_a_branch_yields() -> None:
     g.bind(D, added(A, ir.Const(2, "i64")))
     relate_yield(D, (f, g))
     assert join_facts(f, g).max_term_difference("d", "b") == -1
+
+
+class _CountedRow(dict[str, int]):
+    """The known differences of a term, which counts how many of them are read."""
+
+    read = 0
+
+    def items(self):  # type: ignore[no-untyped-def]
+        type(self).read += len(self)
+        return super().items()
+
+
+def test_of_many_names_a_bounded_number_of_differences_is_kept_and_read() -> None:
+    """Of 200 names of which each is related to all others, as chains of branches relate them."""
+    names = [f"k{n}" for n in range(200)]
+    f = IntegerFacts()
+    for n, x in enumerate(names):
+        for m, y in enumerate(names[:n]):
+            f.add_difference(x, y, n - m)
+            f.add_difference(y, x, m - n)
+    assert max(map(len, f.max_differences.values())) <= 32
+    assert len(f.related_terms("k150")) <= 16
+    f.max_differences = {x: _CountedRow(row) for x, row in f.max_differences.items()}
+    bound = f.max_term_differences_from("k199")
+    assert _CountedRow.read <= 256 + 32
+    assert all(bound(x) >= 199 - n for n, x in enumerate(names))
+    assert bound("k0") == 199

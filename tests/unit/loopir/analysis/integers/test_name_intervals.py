@@ -1,6 +1,8 @@
 """Intervals of the names of a kernel."""
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from loopir.analysis.integers.intervals import LENGTH
@@ -58,7 +60,7 @@ def test_a_counter_after_many_joins_is_found_in_linear_time() -> None:
     joins = "".join(
         f"        if x[i] > {n}.0:\n            {new} = give({old} + 1)\n"
         f"        else:\n            {new} = give({old})\n"
-        for n, (old, new) in enumerate(zip(names, names[1:]))
+        for n, (old, new) in enumerate(itertools.pairwise(names))
     )
     body = f"{joins}        k = step({names[-1]})\n"
     kernel = parse(HEAD + f"    for i in loop(0, x.shape[0], k=0):\n{body}    out[0] = k\n")

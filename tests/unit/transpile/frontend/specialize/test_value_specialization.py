@@ -184,3 +184,25 @@ def test_functions_that_may_be_none(form: str, tmp_path: Path) -> None:
     if "anew" not in form:
         served = fused.stats.compiled + sum(fused.stats.replays.values())
         assert fused.stats.compiled >= served - 2  # None is no number for the helper
+
+
+@pytest.mark.parametrize("form", ["expression", "truth", "not", "called in a test", "unread"])
+def test_a_function_that_is_made_anew_for_each_call_is_compiled_once(
+    form: str, tmp_path: Path
+) -> None:
+    """Tests, also those that call it, do not depend on which object it is, but on its code."""
+    forms = FUNCTIONS | {
+        "called in a test": "if key(2.0) > 0.0: x = x * 2.0\nreturn key(x[0])",
+        "unread": "s = 0.0\nfor v in x:\n    if key: s += v\nreturn s",
+    }
+    text = "\n".join(["def f(x, key=None):", *(
+        f"    {line}" for line in forms[form].split("\n"))])
+    f = written(tmp_path, text).f
+    fused, x = fuse(f), np.arange(3.0)
+    for k in range(5):
+        key = lambda v: v + 1.0  # noqa: E731 (of one code object each time)
+        assert_same(outcome(fused, (x, key)), outcome(f, (x, key)), f"call {k}")
+    assert fused.stats.compiled == 5
+    for other in (None, lambda v: v * 3.0, abs):
+        if other is not None or "called" not in form:
+            assert_same(outcome(fused, (x, other)), outcome(f, (x, other)), f"{other}")
