@@ -222,7 +222,8 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     """
 
     __signature__ = _ForwardedSignature()
-    __code__, __globals__, __defaults__, __kwdefaults__ = (
+    __code__, __globals__, __closure__, __defaults__, __kwdefaults__ = (
+        _ForwardedAttribute(),
         _ForwardedAttribute(),
         _ForwardedAttribute(),
         _ForwardedAttribute(),

@@ -753,6 +753,10 @@ def test_inspect_tells_what_it_is() -> None:
     assert inspect.isgeneratorfunction(giving)
     assert not inspect.isgeneratorfunction(fuse(doubled))
     assert (waiting.__kwdefaults__, giving.__defaults__) == ({"k": 2.0}, (2.0,))
+    fixed = 3.0
+    bound = lambda x: x * fixed  # noqa: E731 (it has a closure)
+    for name in ("__code__", "__globals__", "__closure__", "__doc__", "__annotations__"):
+        assert getattr(fuse(bound), name) == getattr(bound, name)
     assert asyncio.run(waiting(3.0)) == 6.0
     assert list(giving([1.0, 2.0])) == [2.0, 4.0]
     with pytest.raises(AttributeError, match="__defaults__ of a fused function cannot be set"):
