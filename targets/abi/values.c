@@ -387,7 +387,7 @@ HOT static int evaluate_length(const call_spec *w, int64_t at, object *const *gi
     }
     case STORED: *out = *(const int64_t *)r[1]; return 1;
     case INTEGER:
-        if (given[r[1]]->type != py.ints) return 0;
+        if (given[r[1]]->type != (object *)r[2]) return 0;
         *out = py.as_int(given[r[1]], &over);
         return !over;
     case EXTENT: {

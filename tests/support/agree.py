@@ -26,9 +26,40 @@ class Outcome(NamedTuple):
 
 
 def copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A deep copy, in which what is shared stays shared."""
+    """A deep copy, in which what is shared stays shared: also the memory of views, which keep their
+    strides.
+    """
     lists = (a for a in args if type(a) is list and len(a) > _LONG)
-    return copy.deepcopy(args, {id(a): a[:] for a in lists if {*map(type, a)} <= _NUMBERS})
+    known: dict[int, Any] = {id(a): a[:] for a in lists if {*map(type, a)} <= _NUMBERS}
+    owners: dict[int, Any] = {}
+    for a in args:
+        if type(a) is np.ndarray and (copy_of_view := _copied_view(a, owners)) is not None:
+            known[id(a)] = copy_of_view
+    known |= {number: own for number, (_, own) in owners.items()}
+    return copy.deepcopy(args, known)
+
+
+class _Memory:
+    """What NumPy makes a view of ``owner`` of."""
+
+    def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
+        self.owner, self.__array_interface__ = owner, interface
+
+
+def _copied_view(a: Any, owners: dict[int, Any]) -> Any:
+    """A view like `a`, of a copy of the array whose memory it is of; None if it is no view, or of
+    other memory. ``owners``: by their ids, the arrays of memory, and their copies.
+    """
+    owner = a
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if owner is a or type(owner) is not np.ndarray or not owner.flags.forc or owner.dtype.hasobject:
+        return None
+    _, own = owners.setdefault(id(owner), (owner, owner.copy("K")))
+    interface = dict(a.__array_interface__)
+    address = interface["data"][0] - owner.ctypes.data + own.ctypes.data
+    interface |= {"data": (address, not a.flags.writeable), "strides": a.strides}
+    return np.asarray(_Memory(own, interface)).view(a.dtype)
 
 
 def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:

@@ -91,7 +91,7 @@ from ...host_nodes import (
     to_ast,
 )
 from ...types.typeof import parameter_names
-from ...types.value_types import ELEMENTS, WrappedFunction
+from ...types.value_types import ELEMENTS, ScalarType, WrappedFunction
 from .float_errors import native_detects_changes
 from .native_result import ResultProgram
 from .not_native import NotNative
@@ -124,19 +124,18 @@ def _not_evaluated(e: HostExpr) -> NotNative:
 def add_allocation(
     program: Program,
     allocated: Allocated,
-    places: Mapping[str, int],
+    layout: CallFrameLayout,
     refs: Mapping[HostExpr, object],
     capacity: np.ndarray,
 ) -> int:
     """Add rows to `program` that allocate the array; returns the start of its row.
 
-    `places`: the place of each value in the frame, by its name (`CallFrameLayout`); `refs`: the
-    objects that names and attributes in the expression are bound to; `capacity`: see
-    `list_capacity`. Raises NotNative.
+    `layout`: the frame of the call; `refs`: the objects that names and attributes in the expression
+    are bound to; `capacity`: see `list_capacity`. Raises NotNative.
     """
     if not isinstance(allocated.expr, HostCall):
         raise _not_evaluated(allocated.expr)
-    reader = _AllocationReader(program, places, _HELPERS | dict(refs), capacity)
+    reader = _AllocationReader(program, layout, _HELPERS | dict(refs), capacity)
     return reader.array(allocated.expr, allocated)
 
 
@@ -148,10 +147,10 @@ class _AllocationReader:
     """
 
     def __init__(
-        self, program: Program, places: Mapping[str, int], objects: Mapping[HostExpr, object],
+        self, program: Program, layout: CallFrameLayout, objects: Mapping[HostExpr, object],
         capacity: np.ndarray,
     ) -> None:
-        self._program, self._places, self._objects = program, places, objects
+        self._program, self._layout, self._objects = program, layout, objects
         self._capacity = capacity
 
     def array(self, call: HostCall, allocated: Allocated) -> int:
@@ -208,8 +207,8 @@ class _AllocationReader:
         match e:
             case HostConst(int(value)) if 0 <= value < 1 << 62:
                 return row(NUMBER, value, 0)
-            case HostName():
-                return row(INTEGER, self._argument(e), 0)
+            case HostName(name):
+                return row(INTEGER, self._argument(e), Pointer(self._layout.integer_class(name)))
             case HostItem(HostAttribute(of, "shape"), HostConst(int(axis))) if axis >= 0:
                 return row(EXTENT, self._argument(of), axis)
             case HostAttribute(of, "size"):
@@ -228,8 +227,8 @@ class _AllocationReader:
 
     def _argument(self, e: HostExpr) -> int:
         """The index of the value of a name."""
-        if isinstance(e, HostName) and e.name in self._places:
-            return self._places[e.name]
+        if isinstance(e, HostName) and e.name in self._layout.lengths:
+            return self._layout.lengths[e.name]
         raise _not_evaluated(e)
 
     def _bound_object(self, e: HostExpr) -> object:
@@ -340,6 +339,14 @@ class CallFrameLayout:
         self._derived_places[e] = self._count
         self._count += 1
         return self._derived_places[e]
+
+    def integer_class(self, name: str) -> type:
+        """The class of the integer that has this name. In C, those of Python and NumPy's of 64 bits
+        are added as Python does; where one overflows, Python does it.
+        """
+        ty = getattr(self.bindings.get(name), "type", None)
+        is_of_numpy = isinstance(ty, ScalarType) and not ty.weak and ty.dtype == "i64"
+        return np.int64 if is_of_numpy else int
 
     def place_of_parameter(self, name: str) -> int:
         """The place of the value of a kernel parameter; SLOT for a result slot."""
@@ -471,7 +478,7 @@ def call_spec(
     ResultProgram(places, program).add(interface.returned)
     identities = {guard.expr: guard.value for guard in interface.identity_guards}
     allocated = [
-        add_allocation(program, b, places.lengths, identities, capacity)
+        add_allocation(program, b, places, identities, capacity)
         for b in places.allocated
     ]
     sources = [places.place_of_parameter(p.name) for p in interface.params]

@@ -261,7 +261,8 @@ class _WrapperSource:
         """Source that allocates arrays, after a check that the scalars in their expressions have
         the types of the kernel's. Operators of other classes could run code of the user's, or wrap
         around with a warning of NumPy's, as ``n * 2`` of an int8. The kernel's entry would see the
-        other type only afterwards.
+        other type only afterwards. Where an integer of NumPy's overflows, Python makes the call: it
+        warns, and most often raises.
         """
         allocated = [b for b in self.bindings if isinstance(b, Allocated)]
         read_names = {name for b in allocated for name in host_names(b.expr)}
@@ -278,7 +279,11 @@ class _WrapperSource:
             ]
             yield f"if not ({' and '.join(conditions)}):"
             yield f"    raise {self.add_helper('e', _Mismatch)}"
-        yield from (f"{b.name} = {host_source(b.expr)}" for b in allocated)
+        lines = [f"{b.name} = {host_source(b.expr)}" for b in allocated]
+        if any(issubclass(kind, np.generic) for kind in classes.values()):
+            yield f"with {self.add_helper('f', np.errstate)}(over='raise'):"
+            lines = ["    " + line for line in lines]
+        yield from lines
 
     def _lists_to_arrays(self) -> Iterator[str]:
         """Source that converts lists to arrays. If the kernel writes one of these, all must be

@@ -576,6 +576,36 @@ def of_halves(x):
     return out
 
 
+def of_twice(x, n):
+    out = np.zeros(2 * n - 3)
+    for i in range(len(out)):
+        out[i] = x[0] * i
+    return out
+
+
+@pytest.mark.parametrize("n", [6, np.int64(6)], ids=["int", "int64"])
+def test_lengths_of_ints_and_of_numpys(n: Any) -> None:
+    """C makes the result for both; where there can be none, Python says why."""
+    f = whole(of_twice, np.ones(2), n)
+    (spec,) = f._specializations.values()
+    before = int(spec.native_calls[0]), spec.calls.cell_contents
+    assert np.array_equal(f(np.ones(2), n), np.arange(9.0))
+    assert (int(spec.native_calls[0]), spec.calls.cell_contents) == (before[0] + 1, before[1])
+    for other in (type(n)(1), type(n)(-(1 << 61)), type(n)((1 << 62) + 9)):
+        assert outcome_with_warnings(f, other) == outcome_with_warnings(of_twice, other)
+
+
+def outcome_with_warnings(function: Any, n: Any) -> tuple[list[str], str]:
+    """What a call with `n` warns of, and raises."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            function(np.ones(2), n)
+        except (MemoryError, OverflowError, ValueError) as error:
+            return [str(w.message) for w in caught], repr(error)
+    raise AssertionError("it does not raise")
+
+
 def sums_before_a_check(x, k):
     s = 0.0
     for i in range(len(x)):
