@@ -274,8 +274,9 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
             index, _, axis, step = read_index(at, env)
             return ir.Store(array, index, *_masked(value, env), axis, step)
         case ast.Expr(ast.Call(ast.Name("append"), [array, count, value], keywords)):
-            only = [k.arg for k in keywords] == ["only"]
-            return ir.Append(read_name(array), read_name(count), *_masked(value, env), only)
+            options = {k.arg for k in keywords}
+            flags = "only" in options, "blank" in options
+            return ir.Append(read_name(array), read_name(count), *_masked(value, env), *flags)
         case ast.Expr(ast.Call(func=ast.Name(id="check"), args=[cond, code])):
             return ir.Check(read_expr(cond, env), read_text(code))
         case ast.If(test=cond, body=[ast.Break()], orelse=[]):

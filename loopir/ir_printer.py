@@ -198,9 +198,9 @@ def _write(s: ir.Stmt) -> str:
         case ir.Store(array, index, value, mask, axis, step):
             subscripts = _index(index, value.lanes, axis, step)
             return f"{array}[{subscripts}] = {_masked(value, mask)}"
-        case ir.Append(array, count, value, mask, only):
-            option = ", only=True" if only else ""
-            return f"append({array}, {count}, {_masked(value, mask)}{option})"
+        case ir.Append(array, count, value, mask, only, blank):
+            options = (", only=True" if only else "") + (", blank=True" if blank else "")
+            return f"append({array}, {count}, {_masked(value, mask)}{options})"
         case ir.Prefix(name, op, acc, value, before, factor):
             names = name if before is None else f"{name}, {before}"
             factor_text = "" if factor is None else f", {show(factor)}"

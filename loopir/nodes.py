@@ -340,13 +340,15 @@ class Append(Spanned):
 
     ``count`` is an i64 accumulator of the enclosing loops. A vector append may also overwrite the
     rest of a register behind the appended elements (the array has capacity for that), unless
-    ``only`` forbids it.
+    ``only`` forbids it. ``blank``: nothing has been stored yet behind the appended elements of a
+    new array, so that it may, as far as the array reaches.
     """
     array: str
     count: str
     value: Expr
     mask: Expr | None = None
     only: bool = False
+    blank: bool = False
 
 
 @record(frozen=True, slots=True)

@@ -323,6 +323,8 @@ class Plan:
     """The arrays that are allocated as zeros, each with its lengths, and with the expression that
     allocates it without a fill.
     """
+    blank: frozenset[str] = frozenset()
+    """The arrays that the call makes by ``np.empty`` and its like."""
     sources: tuple[StatusSource, ...] = ()
     """The operations that may raise floating-point conditions, in Python's order."""
     raised_order: str | None = None

@@ -265,7 +265,8 @@ def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
     def run(s: Compilation) -> Compilation:
         o = s.options
         kernel = run_pass(step, s.kernel, s.machine, reassociate=o.reassociate,
-                          threads=o.most_threads, private=s.plan.fresh_arrays)
+                          threads=o.most_threads, private=s.plan.fresh_arrays,
+                          blank=s.plan.blank)
         if kernel is s.kernel:
             return s
         return replace(s, kernel=kernel, passes=(*s.passes, (step.name, kernel)))

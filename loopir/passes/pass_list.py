@@ -227,6 +227,7 @@ class Pass:
     takes_machine: bool = False  # takes `machine`: registers and caches determine its tile sizes
     vectorizes: bool = False  # its result may have vector loops
     takes_private: bool = False  # takes `private`: the call's own arrays, unseen if it replays
+    takes_blank: bool = False  # takes `blank`: the call's own arrays that start without values
     needs: tuple[Any, ...] = ()
     """Node types that must all occur in a kernel for the pass to change it; of a union, one of the
     types. The pass is not called for other kernels."""
@@ -321,7 +322,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="an accumulator used only after its loop would block vectorisation",
     ),
     Pass(
-        run=compress_stores, needs=(Loop, If),
+        run=compress_stores, needs=(Loop, If), takes_blank=True,
         reason="an append counter is no recurrence that blocks vectorisation",
     ),
     Pass(
@@ -553,7 +554,7 @@ def pass_names(words: Collection[str]) -> frozenset[str]:
 
 def run_pass(
     step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True,
-    threads: int = 0, private: Collection[str] = (),
+    threads: int = 0, private: Collection[str] = (), blank: Collection[str] = (),
 ) -> Kernel:
     """`kernel` after the pass `step`, called with the arguments that its row asks for. The pass is
     not run, and `kernel` itself returned, if no node occurs that the pass could change
@@ -563,6 +564,7 @@ def run_pass(
     ``machine``: whose registers and caches determine tile sizes. ``reassociate=False``: no float
     fold may get another order. ``threads``: how many may run the kernel; 0: any number.
     ``private``: the arrays that the call itself makes, which nobody sees if it is replayed.
+    ``blank``: those of them whose elements have no values before the kernel stores to them.
     """
     if not step.may_change(kernel):
         return kernel
@@ -575,6 +577,8 @@ def run_pass(
         arguments["machine"] = machine
     if step.takes_private:
         arguments["private"] = private
+    if step.takes_blank:
+        arguments["blank"] = blank
     return step.run(kernel, **arguments)
 
 

@@ -251,7 +251,8 @@ def _append(n: ir.Append, s: Scope) -> str:
         k += tp_append_f64x8(out + k, value, mask);
 
     ``tp_append`` may write a whole register, since the buffer of a list has room behind its items;
-    ``tp_appendonly``, of an array of the caller (`ir.Append.only`), writes the active lanes alone.
+    ``tp_appendonly``, of an array of the caller (`ir.Append.only`), writes the active lanes alone,
+    and so does ``tp_appendwithin``, of a new one, at the end of it (`ir.Append.blank`).
     """
     if s.counts_only:
         return _counted(n, s)
@@ -259,6 +260,10 @@ def _append(n: ir.Append, s: Scope) -> str:
     active = _active_mask(n.mask, v.lanes, s) or f"tp_fill_{mask_type(s.target, v.lanes)}(1)"
     address = element_pointer(n.array, (ir.Var(n.count, INDEX),), s)
     mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
+    if n.blank:
+        left = f"{expr(ir.Dim(n.array, 0), s)} - {s.use(n.count)}"
+        args = f"{address}, {text}, {mask}, {left}"
+        return f"{s.use(n.count)} += tp_appendwithin_{v.name}({args});"
     function = "tp_appendonly" if n.only else "tp_append"
     return f"{s.use(n.count)} += {function}_{v.name}({address}, {text}, {mask});"
 

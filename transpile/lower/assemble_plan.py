@@ -185,6 +185,7 @@ def assemble_plan(
         rewrites=rewrites,
         temporaries=temporaries,
         zeros=tuple((array, *made) for array, made in b.buffers.zeros.items()),
+        blank=frozenset(b.buffers.blank),
         sources=sources,
         copied_up_to=NO_COPY_LIMIT if needs_copies else 0,
         raised_order=b.warnings.raised_array,

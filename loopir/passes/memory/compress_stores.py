@@ -1,9 +1,11 @@
 """Compress-stores: a store at a counter that the same branch increments becomes an append."""
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from ...algebra.index_builder import index_add
+from ...analysis.dependence import may_alias
 from ...analysis.mod_ref import arrays_written
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
@@ -15,14 +17,16 @@ from ...statement_blocks import map_statements
 __all__ = ["compress_stores"]
 
 
-def compress_stores(kernel: Kernel) -> Kernel:
+def compress_stores(kernel: Kernel, *, blank: Collection[str] = ()) -> Kernel:
     """Turn a store at a counter, which the same branch increments, into an append, which a vector
     loop can execute for all active lanes together. `_as_compress_store` decides: the counter must
     have no other use in the loop.
 
     The append has ``only=True``: it writes no more elements than it appends, since what is behind
     them belongs to the caller. (The ``append`` of a list is an `Append` from lowering on, and may
-    write whole registers, since its buffer has room behind the items.) Before::
+    write whole registers, since its buffer has room behind the items.) In one of the ``blank``
+    arrays, which start without values, nothing is behind them before the first loop that stores to
+    it. Before::
 
         def k(x: f64[::1], out: mut(f64[::1]), n: mut(i64[()])):
             disjoint(x, out)
@@ -46,21 +50,39 @@ def compress_stores(kernel: Kernel) -> Kernel:
     """
     fresh = FreshNames(kernel)
     vectors = {p.name for p in kernel.params if p.rank == 1 and p.unit == 0}
+    blank_in = dict(_loops_with_blank(kernel.body, frozenset(blank), kernel)) if blank else {}
 
     def edit(s: Stmt) -> Stmt:
         """`s` with the stores at its counters as appends. A loop that is left by a `Break` or
         `Return` stays as it is: a `Break` skips the steps, so its iteration counts no store.
         """
+        loop = s
         if isinstance(s, Loop) and not any(contains(x, (Break, Return)) for x in s.body):
             for acc in s.accs:
-                s = _as_compress_store(s, acc, vectors, fresh) or s
+                s = _as_compress_store(s, acc, vectors, blank_in.get(id(loop), ()), fresh) or s
         return s
 
     return map_statements(kernel, edit, Loop)
 
 
+def _loops_with_blank(
+    stmts: Iterable[Stmt], blank: AbstractSet[str], kernel: Kernel
+) -> Iterator[tuple[int, AbstractSet[str]]]:
+    """The identity of each loop among `stmts`, in no other loop, with those of the arrays `blank`
+    to which nothing has stored before it.
+    """
+    for s in stmts:
+        if isinstance(s, Loop):
+            yield id(s), blank
+        elif isinstance(s, If):
+            yield from _loops_with_blank(s.then, blank, kernel)
+            yield from _loops_with_blank(s.orelse, blank, kernel)
+        written = arrays_written((s,))
+        blank = {a for a in blank if not any(may_alias(kernel, a, w) for w in written)}
+
+
 def _as_compress_store(
-    loop: Loop, acc: Accum, vectors: AbstractSet[str], fresh: FreshNames
+    loop: Loop, acc: Accum, vectors: AbstractSet[str], blank: Collection[str], fresh: FreshNames
 ) -> Loop | None:
     """`loop` with appends, if `acc` only counts the stores of one branch, as ``k`` in the example
     of `compress_stores`; else None. That is:
@@ -95,7 +117,9 @@ def _as_compress_store(
     counts = [count, *(Var(fresh.name(acc.name), INDEX) for _ in arrays[1:])]
     names = dict(zip(arrays, counts, strict=True))
     then = tuple(
-        Append(x.array, names[x.array].name, x.value, only=True, span=x.span)
+        Append(
+            x.array, names[x.array].name, x.value, only=True, blank=x.array in blank, span=x.span,
+        )
         if isinstance(x, Store) and x in stores else x
         for x in s.then
     )

@@ -264,6 +264,12 @@ static inline int64_t tp_appendonly_V(T *p, V v, M m)
     return n;
 }
 
+/* iuf: as tp_append into an array of which `left` elements are left; writes none behind its end */
+static inline int64_t tp_appendwithin_V(T *p, V v, M m, int64_t left)
+{
+    return __builtin_expect(left >= L, 1) ? tp_append_V(p, v, m) : tp_appendonly_V(p, v, m);
+}
+
 /* iuf: the last lane in every lane */
 static inline V tp_last_V(V a) { return TP_SHUFFLE(I, a, a, EACH(L - 1)); }
 /* iuf: the last lane of a, followed by all lanes of b but the last */

@@ -71,12 +71,13 @@ def block_iterations(grain: int) -> int:
 def only_storing(n: Splittable) -> Splittable | None:
     """`n` with appends that store no lane behind their last element; None if it has none that may.
     """
-    if not any(isinstance(x, ir.Append) and x.value.lanes != 1 and not x.only for x in walk(n)):
+    appends = [x for x in walk(n) if isinstance(x, ir.Append)]
+    if all(x.value.lanes == 1 or (x.only and not x.blank) for x in appends):
         return None
 
     def exact(x: ir.Node) -> ir.Node:
         """An append as one that stores its elements alone."""
-        return replace(x, only=True) if isinstance(x, ir.Append) else x
+        return replace(x, only=True, blank=False) if isinstance(x, ir.Append) else x
 
     new: Splittable = bottom_up(n, exact)
     return new

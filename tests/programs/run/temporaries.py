@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import PROGRAMS, fortran, matrix_and_row, on_arrays
-from .programs import F32, tall, whole, wide
+from .programs import F32, program, tall, whole, wide
 
 __all__ = ["PROGRAMS"]
 
@@ -94,3 +94,40 @@ def numbers_bound_anew(x, n):
         k = True
         s += k
     return s
+
+
+@program(**{
+    dtype: lambda n, rng, dtype=dtype: (whole(n, rng, dtype, 0), int(rng.integers(-1, 9)))
+    for dtype in ("f8", "f4", "i8", "i4", "i2", "u1")
+})
+def kept_in_new_arrays(x, t):
+    n = len(x)
+    high, low, at = np.empty_like(x), np.empty(n, x.dtype), np.empty(n, np.int64)
+    h = k = c = 0
+    for i in range(n):
+        if x[i] > t:
+            high[h] = x[i]
+            h += 1
+        else:
+            low[k] = x[i]
+            k += 1
+    for i in range(n):
+        if x[i] != 4:
+            at[c] = i
+            c += 1
+    low[k:] = 1
+    return high[:h], low, at[:c]
+
+
+@program(f64=lambda n, rng: (whole(n, rng), 2.0), f32=lambda n, rng: (whole(n, rng, F32), F32(1)))
+def kept_after_others(x, t):
+    out = np.empty(len(x) + 3)
+    out[0], out[2] = 5.0, 7.0
+    n = 0
+    for k in range(2):
+        n = k
+        for v in x:
+            if v > t:
+                out[n] = v
+                n += 1
+    return out[:n], out[2]

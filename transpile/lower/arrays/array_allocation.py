@@ -104,6 +104,8 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
         array_name = fresh_array_name(ctx, name)
         blank = kernel_fills or any(function is f for f in UNFILLED_ALLOCATORS)
         b.allocate(array_name, allocation, ty, blank=blank)
+        if function is np.empty or function is np.empty_like:
+            b.buffers.blank.add(array_name)
         if function in (np.zeros, np.zeros_like) and shape is not None:
             _note_zeros(b, array_name, allocation, function, shape)
     if kernel_fills:

@@ -196,6 +196,7 @@ class BufferState:
     """Arrays that the caller allocates for the kernel, and views of arguments.
 
     ``fresh``: names of the arrays that are allocated for each call, which no caller sees before.
+    ``blank``: those of ``fresh`` that `np.empty` or `np.empty_like` makes.
     ``reshaped``: array parameters that are reshaped views of an argument, with that argument.
     ``of_sibling_branch``: while the second branch of an ``if`` is lowered, the arrays that the
     first one has allocated, by the Python name that is bound to them.
@@ -214,6 +215,7 @@ class BufferState:
     """
 
     fresh: set[str] = field(default_factory=set)
+    blank: set[str] = field(default_factory=set)
     reshaped: dict[str, str] = field(default_factory=dict)
     of_sibling_branch: dict[str, ArrayRef] = field(default_factory=dict)
     overallocated: set[str] = field(default_factory=set)

@@ -1128,6 +1128,32 @@ def test_check_compares_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
         fuse(axpy)(*args)
 
 
+def above(x: Any, t: float) -> Any:
+    out = []
+    for v in x:
+        if v > t:
+            out.append(v)  # noqa: PERF401  # appends in a loop are the case
+    return np.array(out)
+
+
+def above_in_order(x: Any, t: float) -> Any:
+    out, n = np.empty(len(x)), 0
+    for v in x:
+        if v > t:
+            out[n] = v
+            n += 1
+    return out[:n]
+
+
+@pytest.mark.parametrize("function", [above, above_in_order])
+def test_check_ignores_what_is_behind_the_elements_that_are_kept(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_CHECK", "1")
+    x = np.random.default_rng(0).random(103)
+    assert fuse(function, on_reject="raise")(x, 0.5).tolist() == x[x > 0.5].tolist()
+
+
 def test_check_verifies_every_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     def ill_formed(kernel: Any, stage: str) -> None:
         raise AssertionError(f"ill-formed at {stage}")
