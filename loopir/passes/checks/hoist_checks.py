@@ -6,13 +6,14 @@ loops that stand for a whole-array operation of NumPy, which writes nothing wher
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
 
 from ...algebra.constant_folding import literal
 from ...algebra.index_builder import logical_or
 from ...algebra.may_raise import is_replay_check, may_raise_flags, may_replay
+from ...algebra.rewrite_rules import rewrite
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import (
     FreshNames,
@@ -97,7 +98,7 @@ def hoist_checks(kernel: Kernel) -> Kernel:
     """
     if kernel.stops or kernel.strict or not may_replay(*kernel.body):
         return kernel
-    kernel = _with_early_checks(kernel)
+    kernel = _with_early_checks(_with_checks_of_values(kernel))
     last = max(k for k, s in enumerate(kernel.body) if may_replay(s))
     before, loop = kernel.body[:last], kernel.body[last]
     updates = (arrays_written((loop,)) & arrays_read((*before, loop))) - _private_arrays(kernel)
@@ -110,6 +111,71 @@ def hoist_checks(kernel: Kernel) -> Kernel:
         return kernel
     body = (*before, *first, assume_checks_hold(loop), *kernel.body[last + 1 :])
     return replace(kernel, body=body, stops=True)
+
+
+def _with_checks_of_values(kernel: Kernel) -> Kernel:
+    """`kernel` with checks of the values in a loop, and of the first one before it, in place of a
+    check of their extremum behind it: all checks of the values can then be hoisted together. Only
+    for a loop that has checks, and that subscripts which the data decide keep from vectors. ::
+
+        for i in loop(0, n, least=0):              check(0 >= 0, "replay")
+            check(b[i] < k, "replay")              for i in loop(0, n):
+            h[b[i]] = 1.0                    →         check(b[i] < k, "replay")
+            least = step(min(least, b[i]))             h[b[i]] = 1.0
+        check(least >= 0, "replay")                    check(b[i] >= 0, "replay")
+    """
+    body: list[Stmt] = []
+    place = 0  # of the last loop among them
+    for k, s in enumerate(kernel.body):
+        loop = body[-1] if body else None
+        if isinstance(s, Check) and isinstance(loop, Loop) and _is_checked_scatter(loop, kernel):
+            rest = kernel.body[:place] + kernel.body[place + 1 : k] + kernel.body[k + 1 :]
+            if checks := _checks_of_values(s, loop, names_read(*rest)):
+                body[-1:] = checks
+                continue
+        if isinstance(s, Loop):
+            place = k
+        body.append(s)
+    return replace(kernel, body=tuple(body)) if tuple(body) != kernel.body else kernel
+
+
+def _is_checked_scatter(loop: Loop, kernel: Kernel) -> bool:
+    """Whether `loop` has checks, and cannot be vectorised for where it stores."""
+    if loop.until is not None or not may_replay(loop):
+        return False
+    flat = flatten_loop(loop, kernel, FreshNames(kernel)) or loop
+    obstacle = vectorization_obstacle(flat, kernel)
+    return obstacle is not None and obstacle.code == "VECTOR_SUBSCRIPT"
+
+
+def _checks_of_values(
+    check: Check, loop: Loop, others: Collection[str]
+) -> tuple[Check, Loop] | None:
+    """The check of the first value, and `loop` with one of each other value, in place of `check` of
+    an extremum that `loop` finds; None where it is no such check, or where the extremum is among
+    `others`, names that other statements read.
+    """
+    match check.cond:
+        case Call("ge" | "lt" as op, (Var(name, dtype="i64"), bound)) if name not in others:
+            fold = "min" if op == "ge" else "max"
+        case _:
+            return None
+    acc = next((a for a in loop.accs if a.name == name), None)
+    match acc and acc.step:
+        case Call(op=found, args=(a, b)) if acc and found == fold and acc.current in (a, b):
+            value = b if a == acc.current else a
+        case _:
+            return None
+    assert acc is not None
+    rest = tuple(a for a in loop.accs if a is not acc)
+    if name in names_read(*loop.body, value, *(a.step for a in rest)):
+        return None
+    if names_read(bound) & bound_names(loop) or contains(bound, Load):
+        return None
+    first, each = (
+        replace(check, cond=rewrite(Call(op, (e, bound), "bool"))) for e in (acc.init, value)
+    )
+    return first, replace(loop, body=(*loop.body, each), accs=rest)
 
 
 def _with_early_checks(kernel: Kernel) -> Kernel:

@@ -8,9 +8,11 @@ test (`_split_on_least`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from ...algebra.constant_folding import index_const, is_lossless_cast, literal
+from ...algebra.index_builder import logical_and, logical_or
 from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.affine import affine_form
@@ -248,34 +250,80 @@ def _with_float_bounds(loop: Loop) -> Loop:
 
 def _float_bounds(cond: Expr, values: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
     """The condition that the float is within the bounds of `cond`, and the one that its integer
-    part fits an int64, which it implies; None where `cond` is no lower and upper bound of a cut
-    float.
+    part fits an int64, which it implies; None where `cond` bounds no cut float, or several.
+    """
+    cuts: set[tuple[Expr, Expr]] = set()
+    bounded, sides = _with_floats(cond, values, cuts)
+    if len(cuts) != 1:
+        return None
+    [(fits, t)] = cuts
+    limits = _limits_of_int64(values.get(fits.name, fits) if isinstance(fits, Var) else fits, t)
+    if limits is None:
+        return None
+    missing = [c for side, c in zip(("ge", "lt"), limits, strict=True) if side not in sides]
+    return reduce(logical_and, missing, bounded), fits
+
+
+def _with_floats(
+    cond: Expr, values: Mapping[str, Expr], cuts: set[tuple[Expr, Expr]]
+) -> tuple[Expr, frozenset[str]]:
+    """`cond` with comparisons of floats, which are added to `cuts`, for those of cut floats; and
+    the comparisons (``"ge"``, ``"lt"``) which tell that the float is bounded on that side::
+
+        (at >= 0) & (at < k)    →    (t > -1.0) & (t < f64(k))                    ge, lt
+        min(at, k - 1) >= -k    →    (t > f64(-k - 1)) & (k - 1 >= -k)            ge
+        max(at, 0) >= -k        →    (t > f64(-k - 1)) | (0 >= -k)
     """
     match cond:
-        case Call("and", (Call("ge", (at, low)), Call("lt", (same, high)))) if at == same:
+        case Call("and", (a, b)):
+            (p, of_p), (q, of_q) = (_with_floats(x, values, cuts) for x in (a, b))
+            return logical_and(p, q), of_p | of_q
+        case Call("ge" | "lt" as op, (e, bound)):
             pass
         case _:
-            return None
-    match values.get(at.name, at) if isinstance(at, Var) else at:
+            return cond, frozenset()
+    match values.get(e.name, e) if isinstance(e, Var) else e:
+        case Call("min" | "max" | "minimum" | "maximum" as extremum, (a, b)):
+            (p, of_p), (q, of_q) = (
+                _with_floats(Call(op, (x, bound), "bool"), values, cuts) for x in (a, b)
+            )
+            if (op, extremum[:3]) in (("ge", "min"), ("lt", "max")):
+                return logical_and(p, q), of_p | of_q
+            return logical_or(p, q), of_p & of_q
+    cut = _cut_float(e, values)
+    if cut is None:
+        return rewrite(cond), frozenset()
+    cuts.add(cut)
+    if op == "ge":  # compared with one less, so that no rounding makes the bound weaker
+        less = rewrite(Call("sub", (bound, index_const(1)), INDEX))
+        return Call("gt", (_as_f64(cut[1]), _as_f64(less)), "bool"), frozenset((op,))
+    return Call("lt", (_as_f64(cut[1]), _as_f64(bound)), "bool"), frozenset((op,))
+
+
+def _cut_float(e: Expr, values: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
+    """Where `e` is the integer part of a float: the condition that it fits an int64, and the whole
+    float; else None.
+    """
+    match values.get(e.name, e) if isinstance(e, Var) else e:
         case Call("cast", (Call("select", (fits, t, Const())),), "i64"):
-            pass
-        case _:
-            return None
-    if not _tells_that_it_fits(values.get(fits.name, fits) if isinstance(fits, Var) else fits, t):
-        return None
-    wide = t if t.dtype == "f64" else Call("cast", (t,), "f64")
-    before = rewrite(Call("sub", (low, index_const(1)), INDEX))
-    above = Call("gt", (wide, rewrite(Call("cast", (before,), "f64"))), "bool")
-    below = Call("lt", (wide, rewrite(Call("cast", (high,), "f64"))), "bool")
-    return Call("and", (above, below), "bool"), fits
+            return fits, t
+    return None
 
 
-def _tells_that_it_fits(cond: Expr, t: Expr) -> bool:
-    """Whether `cond` compares `t`, which is whole, with the bounds of int64, and nothing else."""
+def _as_f64(e: Expr) -> Expr:
+    """`e` as a float64, rounded."""
+    return e if e.dtype == "f64" else rewrite(Call("cast", (e,), "f64"))
+
+
+def _limits_of_int64(cond: Expr, t: Expr) -> tuple[Expr, Expr] | None:
+    """The two comparisons of `t`, which is whole, with the bounds of int64, where `cond` is these
+    and nothing else; else None.
+    """
     match cond:
-        case Call("and", (Call("ge", (a, Const(low))), Call("lt", (b, Const(high))))):
-            return a == b == t and (low, high) == (float(-1 << 63), float(1 << 63))
-    return False
+        case Call("and", (Call("ge", (a, Const(low))) as p, Call("lt", (b, Const(high))) as q)):
+            if a == b == t and (low, high) == (float(-1 << 63), float(1 << 63)):
+                return p, q
+    return None
 
 
 # -- the next loop

@@ -199,3 +199,42 @@ def clamped_under_a_condition(xs, x, out):
             out[i] = x[min(i + 2, len(x) - 1)] + xs[max(i - 2, 0)]
         else:
             out[i] = xs[min(i + 1, len(xs) - 1)] - x[max(i - 1, 0)]
+
+
+def in_bins(n: int, rng: Rng, *more: float) -> tuple[np.ndarray, int]:
+    """Numbers of which most are in [0, 1), and a number of bins."""
+    return np.array([*rng.random(max(n - len(more), 0)), *more]), 8
+
+
+@program(
+    sizes=(2, 9, 40), inside=in_bins, one=lambda n, rng: in_bins(n, rng, 1.0),
+    below=lambda n, rng: in_bins(n, rng, -0.5, -0.99), far=lambda n, rng: in_bins(n, rng, 1e18),
+    least=lambda n, rng: in_bins(n, rng, -1.0), f32=lambda n, rng: (rng.random(n, "f4"), 5),
+)
+@program(
+    sizes=(2, 9, 40), python_at=(2, 9, 40), nan=lambda n, rng: in_bins(n, rng, np.nan),
+    none=lambda n, rng: (rng.random(n), 0), low=lambda n, rng: in_bins(n, rng, -1.2),
+    huge=lambda n, rng: in_bins(n, rng, 1e300),
+)
+def counts_in_clamped_bins(x, k):
+    counts, both, table = np.zeros(k, np.int64), np.zeros(k, np.int64), np.arange(k) * 2.0
+    out = np.zeros(len(x))
+    for v in x:
+        both[max(0, min(k - 1, int(v * k)))] += 1
+    for v in x:
+        counts[min(int(v * k), k - 1)] += 1
+    for i in range(len(x)):
+        out[i] = table[min(int(x[i] * k), k - 1)]
+    return counts, both, out
+
+
+@program(
+    sizes=(2, 9, 40), inside=in_bins, below=lambda n, rng: in_bins(n, rng, -0.1),
+    f32=lambda n, rng: (rng.random(n, "f4"), 5),
+)
+@program(
+    sizes=(2, 9, 40), python_at=(2, 9, 40), one=lambda n, rng: in_bins(n, rng, 1.0),
+    low=lambda n, rng: in_bins(n, rng, -0.5), last=lambda n, rng: in_bins(n, rng, -1.0),
+)
+def counted_by_bincount(x, k):
+    return np.bincount((x * k).astype(np.int64), minlength=k)
