@@ -301,6 +301,36 @@ static inline V tp_reverse_V(V a)
     return TP_SHUFFLE(I, a, a, EACH(L - 1 - k));
 }
 
+/* f: where hypot may differ from c by the rounding of squares, which scalar code decides */
+static inline M tp_close_V(V s, V square)
+{
+    T some = sizeof(T) == 8 ? 0x1p-46 : 0x1p-18;
+    return (M)(tp_le_V(square * (1 - some), s) & tp_le_V(s, square * (1 + some)));
+}
+/* f: where c is negative, or so small or large that its square may have lost bits */
+static inline M tp_far_V(V c)
+{
+    T least = sizeof(T) == 8 ? 0x1p-400 : 0x1p-45;
+    return (M)(tp_lt_V(c, tp_splat_V(least)) | tp_lt_V(tp_splat_V(1 / least), c));
+}
+/* f: whether hypot(x, y) <= c */
+static inline M tp_hypot_le_V(V x, V y, V c)
+{
+    if (__builtin_expect(tp_any_M(tp_far_V(c)), 0)) return tp_le_V(tp_hypot_V(x, y), c);
+    V s = x * x + y * y, square = c * c;
+    if (__builtin_expect(tp_any_M(tp_close_V(s, square)), 0)) return tp_le_V(tp_each_hypot_V(x, y), c);
+    return tp_lt_V(s, square);
+}
+/* f: whether hypot(x, y) > c: of an infinity and a NaN it is infinite */
+static inline M tp_hypot_gt_V(V x, V y, V c)
+{
+    V s = x * x + y * y, square = c * c;
+    M odd = (M)(tp_far_V(c) | tp_ne_V(s, s));
+    if (__builtin_expect(tp_any_M(odd), 0)) return tp_lt_V(c, tp_hypot_V(x, y));
+    if (__builtin_expect(tp_any_M(tp_close_V(s, square)), 0)) return tp_lt_V(c, tp_each_hypot_V(x, y));
+    return tp_lt_V(square, s);
+}
+
 /* f32: by scaling of a float32 with the same fraction bits */
 static inline V tp_cast_f16_V(HALVES h)
 {
