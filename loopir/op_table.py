@@ -302,8 +302,8 @@ _ROWS = (
     *_complex_rows("ctan", np.tan, "under", "invalid"),
     *_complex_power_rows(),
     # predicates
-    Op(name="hypot_le", sig="aaa:m", run=lambda a, b, c: np.hypot(a, b) <= c, c="tp_le_{d}(__builtin_hypot{f}({0}, {1}), {2})", kinds="f", raises=("over", "under"), weight=4),
-    Op(name="hypot_gt", sig="aaa:m", run=lambda a, b, c: np.hypot(a, b) > c, c="tp_lt_{d}({2}, __builtin_hypot{f}({0}, {1}))", kinds="f", raises=("over", "under"), weight=4),
+    Op(name="hypot_le", sig="aaa:m", run=lambda a, b, c: np.hypot(a, b) <= c, c="tp_le_{d}(__builtin_hypot{f}({0}, {1}), {2})", kinds="f", raises=("over", "under"), safe=0.0, ulps=1.5, weight=4),
+    Op(name="hypot_gt", sig="aaa:m", run=lambda a, b, c: np.hypot(a, b) > c, c="tp_lt_{d}({2}, __builtin_hypot{f}({0}, {1}))", kinds="f", raises=("over", "under"), safe=0.0, ulps=1.5, weight=4),
     Op(name="isinf", sig="a:m", run=np.isinf, c="(__builtin_isinf({0}) != 0)", spellings=("numpy.isinf", "math.isinf"), kinds="f"),
     Op(name="isfinite", sig="a:m", run=np.isfinite, c="(__builtin_isfinite({0}) != 0)", spellings=("numpy.isfinite", "math.isfinite"), kinds="f"),
     Op(name="signbit", sig="a:m", run=np.signbit, c="(__builtin_copysign{f}(1, {0}) < 0)", spellings=("numpy.signbit",), kinds="f"),

@@ -308,11 +308,11 @@ def _as_compared_squares(n: Any) -> Any:
             return _as_compared_squares(replace(n, op=_EXCHANGED[op], args=(n.args[1], bound)))
         case ir.Call("le" | "gt" as op, (ir.Call("hypot", (x, y)), ir.Broadcast() as bound)):
             return replace(n, op=f"hypot_{op}", args=(x, y, bound))
-        case ir.Call("lt" | "ge" as op, (ir.Call("hypot", (x, y)), ir.Broadcast(ir.Const(c)))):
+        case ir.Call("lt" | "ge" as op, (ir.Call("hypot", (x, y)), ir.Broadcast(ir.Const(c), w))):
             kind = DTYPES[x.dtype].numpy.type
             below = np.nextafter(kind(c), kind(-np.inf))
-            bound = replace(n.args[1], value=ir.Const(float(below), x.dtype))
-            return replace(n, op=f"hypot_{'le' if op == 'lt' else 'gt'}", args=(x, y, bound))
+            less = ir.Broadcast(ir.Const(float(below), x.dtype), w)
+            return replace(n, op=f"hypot_{'le' if op == 'lt' else 'gt'}", args=(x, y, less))
     return n
 
 

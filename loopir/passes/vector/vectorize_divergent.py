@@ -3,7 +3,8 @@
 The loop with an exit is a counted one, as in the Mandelbrot set; it is made a ``while`` first
 (`_counted_as_while`). Each iteration of the outer loop is a lane (as in SPMD code on a GPU). A
 loop-carried mask tells which lanes are still in the ``while``; a lane that has left keeps its
-values by selects, and continues to compute. Therefore two things must hold for such lanes:
+values by selects (but for those that follow from others, `_settled`), and continues to compute.
+Therefore two things must hold for such lanes:
 
 - their loads are in bounds (`lane_loads_in_bounds`, `_branch_loads_in_bounds`): the same element
   is accessed outside of the ``while``, too, or integer facts prove it;
@@ -19,7 +20,7 @@ the ``while`` are split off first (`reduction_fission`).
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import reduce
 
 from ...algebra.constant_folding import constant_trip_count
@@ -255,6 +256,7 @@ class DivergentWidener(Widener):
     ) -> None:
         super().__init__(loop, {name: name for name in vectors}, varying)
         self.fresh = fresh
+        self.outside = names_read(*(s for s in loop.body if not isinstance(s, While)))
 
     def stmt(self, s: Stmt) -> Stmt:
         """`s` widened. Of a ``while`` the condition becomes "some lane is active", and each
@@ -269,8 +271,12 @@ class DivergentWidener(Widener):
         assert isinstance(active, Var)
         accs, body = [self.widened_accum(a) for a in s.accs], [*self.block(s.body)]
         stepped: dict[str, Expr] = {}
+        floats = {a.name for a in accs if a.step.lanes != 1 and DTYPES[a.step.dtype].kind == "f"}
+        settled = _settled(s, floats) - self.outside
         for k, a in enumerate(accs):
             previous = Var(a.name, a.step.dtype, WIDTH)
+            if a.name in settled:
+                continue
             if a.step.lanes != 1 and a.step != previous and previous != active:
                 name = self.fresh.name(a.name)
                 body.append(
@@ -293,6 +299,37 @@ class DivergentWidener(Widener):
             accs.append(Accum(uniform_flag.name, _TRUE, reduce(_conjunction, uniform_terms)))
             cond = _conjunction(cond, uniform_flag)
         return While(cond, tuple(body), tuple(accs), span=s.span)
+
+
+def _settled(loop: While, vectors: Collection[str]) -> frozenset[str]:
+    """Those of the accumulators `vectors` of `loop`, floats, that need no select in lanes that have
+    left it, if nothing reads them afterwards: each is computed of others that are kept, so that it
+    is the same in all later iterations, and does not grow. No load may depend on an accumulator. ::
+
+        while loop(go, p=0.0, p2=0.0, q2=0.0, …):
+            p_1 = p2 - q2 + u
+            p = step(p_1)                            p is settled, as p2 and q2 are kept
+            p2 = step(p_1 * p_1)
+    """
+    reads: dict[str, frozenset[str]] = {a.name: frozenset((a.name,)) for a in loop.accs}
+
+    def read(*code: Node) -> frozenset[str]:
+        """The accumulators on which `code` depends."""
+        return frozenset[str]().union(*(reads.get(name, ()) for name in names_read(*code)))
+
+    for s in loop.body:
+        if not isinstance(s, Assign):
+            return frozenset()
+        if any(read(*n.index) for n in walk(s) if isinstance(n, Load)):
+            return frozenset()
+        reads[s.name] = read(s.value)
+    of_step = {a.name: read(a.step) for a in loop.accs}
+    settled: set[str] = set()
+    for name, others in of_step.items():
+        is_settled = others and others <= set(vectors) - {name} - settled
+        if name in vectors and is_settled and not any(name in of_step[x] for x in settled):
+            settled.add(name)
+    return frozenset(settled)
 
 
 def _is_uniform(e: Expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .nests import TALL, WIDE, shaped
-from .programs import F32, program, whole
+from .programs import F32, Rng, program, whole
 
 FEW = (0, 1, 2, 3, 9, 17, 65)
 

@@ -402,7 +402,8 @@ def test_what_nothing_selects_is_computed(form: str, target: str, tmp_path: Path
 
 # -- where the result is not used
 
-MAY_RAISE = [op for op in OPS.values() if "f" in op.kinds and op.raises]
+# Comparisons of lengths are made after all masks, by `legalize`.
+MAY_RAISE = [op for op in OPS.values() if "f" in op.kinds and op.raises and op.result == "a"]
 ORDINARY = (0.5, 1.5, 1.0)
 
 
