@@ -570,15 +570,11 @@ def run_pass(
         return kernel
     if step.run is parallelize and threads == 1:
         return kernel
-    arguments: dict[str, object] = {}
-    if step.reorders:
-        arguments["reassociate"] = reassociate
-    if step.takes_machine:
-        arguments["machine"] = machine
-    if step.takes_private:
-        arguments["private"] = private
-    if step.takes_blank:
-        arguments["blank"] = blank
+    given: tuple[tuple[str, bool, object], ...] = (
+        ("reassociate", step.reorders, reassociate), ("machine", step.takes_machine, machine),
+        ("private", step.takes_private, private), ("blank", step.takes_blank, blank),
+    )
+    arguments = {name: value for name, is_taken, value in given if is_taken}
     return step.run(kernel, **arguments)
 
 

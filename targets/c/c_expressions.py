@@ -34,7 +34,7 @@ from .vector_ops import scalar_op, vector_op
 
 __all__ = [
     "c_literal", "skippable_operands", "element", "expr", "bit_index",
-    "bool_bytes", "element_pointer", "element_type", "lane_stride", "name_shared_loads",
+    "element_pointer", "element_type", "lane_stride", "name_shared_loads", "stored_bools",
 ]
 
 
@@ -332,7 +332,7 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
         return _vector_call(replace(e, op="select"), s)
     operand = OPS[e.op].operand_dtype(e.args)
     if e.op == "cast" and operand == "bool" and e.dtype == "u8":
-        return bool_bytes(e.args[0], s)
+        return _bool_bytes(e.args[0], s)
     args = tuple(expr(a, s) for a in e.args)
     if e.op == "cast":
         return _vector_cast(args[0], operand, e.dtype, e.lanes, s)
@@ -464,7 +464,15 @@ def _vector_cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
     return f"tp_cast_{source}_{v.name}({text})"
 
 
-def bool_bytes(e: ir.Expr, s: Scope) -> str:
+def stored_bools(e: ir.Expr, s: Scope) -> str:
+    """A vector of bools as the bytes of 0 and 1 that are stored."""
+    if s.target.masks == "lanes":
+        return _bool_bytes(e, s)
+    assert isinstance(e.lanes, int)
+    return f"tp_tobytes_{mask_type(s.target, e.lanes)}({expr(e, s)})"
+
+
+def _bool_bytes(e: ir.Expr, s: Scope) -> str:
     """A vector of bools as bytes of 0 and 1, directly if they are loaded from an array."""
     assert isinstance(e.lanes, int)
     v = Vec("u8", e.lanes)
@@ -477,7 +485,7 @@ def bool_bytes(e: ir.Expr, s: Scope) -> str:
         case ir.Call("and" | "or" | "xor" as op, (a, b)) if (
             s.target.masks == "bits" or _is_bytes(a, s) or _is_bytes(b, s)
         ):
-            return vector_op(f"bit{op}", v, (bool_bytes(a, s), bool_bytes(b, s)), s.target)
+            return vector_op(f"bit{op}", v, (_bool_bytes(a, s), _bool_bytes(b, s)), s.target)
         case _:
             return f"tp_tobytes_{mask_type(s.target, e.lanes)}({expr(e, s)})"
 

@@ -17,7 +17,7 @@ from loopir.nodes import assert_never
 
 from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import are_interleaved_stores
-from .c_expressions import bit_index, bool_bytes, element, element_pointer, expr, lane_stride
+from .c_expressions import bit_index, element, element_pointer, expr, lane_stride, stored_bools
 from .c_regions import can_emit_region, emit_region
 from .c_scans import emit_prefix
 from .c_scope import Scope
@@ -160,12 +160,7 @@ def _active_mask(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:
 def _storage_value(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
     """The vector `value` as it is stored, and its type in memory: bools become bytes."""
     assert isinstance(value.lanes, int)
-    if value.dtype == "bool" and s.target.masks == "lanes":
-        text = bool_bytes(value, s)
-    else:
-        text = expr(value, s)
-        if value.dtype == "bool":
-            text = f"tp_tobytes_{mask_type(s.target, value.lanes)}({text})"
+    text = stored_bools(value, s) if value.dtype == "bool" else expr(value, s)
     return storage_type(value.dtype, value.lanes), text
 
 
