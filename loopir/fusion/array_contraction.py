@@ -30,7 +30,6 @@ from ..nodes import (
     Kernel,
     Load,
     Loop,
-    Node,
     PredLoop,
     Return,
     Scan,
@@ -47,7 +46,7 @@ from ..passes.canonical.simplify import simplify
 from ..passes.loops.unroll import unroll
 from .filter_fusion import count_appends
 
-__all__ = ["scalarize_arrays", "contract_arrays", "without_dead_loads"]
+__all__ = ["scalarize_arrays", "contract_arrays"]
 
 MAX_ELEMENTS = 16
 """Limit on the elements of a scalarised array: each may need a vector register."""
@@ -249,30 +248,6 @@ class _Scalarizer:
         if value is None:
             raise _UnsetError
         return value
-
-
-def without_dead_loads(kernel: Kernel, temporaries: Iterable[str]) -> Kernel:
-    """`kernel` without assignments of elements of `temporaries` to names that nothing reads, so
-    that `contract_arrays` can remove an array of which only such are loaded: lowering also loads
-    whether an item of a list is Python's or NumPy's, which the code then need not ask.
-
-        py = t_py[i]
-        out[i] = t[i]      →    out[i] = t[i]
-    """
-    arrays = frozenset(temporaries)
-    read = names_read(kernel)
-
-    def is_unread(s: Node) -> bool:
-        """Whether `s` only loads an element that nothing reads."""
-        return (
-            isinstance(s, Assign) and s.name not in read and isinstance(s.value, Load)
-            and s.value.array in arrays and not may_raise_flags(s.value)
-        )
-
-    if not any(is_unread(s) for s in walk_statements(kernel)):
-        return kernel
-    new: Kernel = bottom_up(kernel, lambda n: () if is_unread(n) else n)
-    return new
 
 
 def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
