@@ -20,9 +20,11 @@ from .nodes import (
     If,
     Interval,
     Kernel,
+    Local,
     Loop,
     LoopLike,
     Node,
+    Param,
     Prefix,
     Range,
     RangeDesc,
@@ -31,9 +33,9 @@ from .nodes import (
 
 __all__ = [
     "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
-    "counted_range", "has_early_exit", "is_innermost", "kernel_header", "map_children",
-    "memoized_by", "memoized_per_node", "ops_within", "outermost_loops", "range_bounds",
-    "source_line", "tree_depth", "walk", "walk_statements",
+    "counted_range", "declared_params", "has_early_exit", "is_innermost", "kernel_header",
+    "map_children", "memoized_by", "memoized_per_node", "ops_within", "outermost_loops",
+    "range_bounds", "source_line", "tree_depth", "walk", "walk_statements",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -148,6 +150,13 @@ def kernel_header(kernel: Kernel) -> Kernel:
     part of the body.
     """
     return replace(kernel, body=()) if kernel.body else kernel
+
+
+@memoized_per_node
+def declared_params(kernel: Kernel) -> dict[str, Param]:
+    """The parameters of `kernel` by name, and as such its local arrays."""
+    local = (n.param for n in walk_statements(kernel) if isinstance(n, Local))
+    return {p.name: p for p in (*kernel.params, *local)}
 
 
 @memoized_per_node

@@ -24,7 +24,7 @@ from math import prod
 
 from ..dtypes import DTYPES, INDEX
 from ..ir_names import values_assigned_once
-from ..ir_traversal import children, memoized_per_node
+from ..ir_traversal import children, declared_params, memoized_per_node
 from ..lazy_dataclass import record, replace
 from ..nodes import (
     Append,
@@ -462,7 +462,7 @@ def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
 
     Raises ValueError where the nest contains a loop or statement that is not scalar and counted.
     """
-    builder = LoopSetBuilder({p.name: p for p in kernel.params}, index_definitions(kernel))
+    builder = LoopSetBuilder(declared_params(kernel), index_definitions(kernel))
     builder.stmt(loop)
     return LoopSet(tuple(builder.order), tuple(builder.operations), builder.trips)
 

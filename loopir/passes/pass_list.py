@@ -67,6 +67,7 @@ pack_bools = lazy_function(__package__, "memory.pack_bools")
 pack_gathers = lazy_function(__package__, "memory.pack_gathers")
 pack_operands = lazy_function(__package__, "memory.pack_operands")
 promote = lazy_function(__package__, "memory.promote")
+tabulate = lazy_function(__package__, "memory.tabulate")
 parallelize = lazy_function(__package__, "parallel.parallelize")
 arg_reduction = lazy_function(__package__, "reduce.arg_reduction")
 blocked_summation = lazy_function(__package__, "reduce.blocked_summation")
@@ -169,6 +170,12 @@ def _counts_bits_in_nests(kernel: Kernel) -> bool:
 def _divides(kernel: Kernel) -> bool:
     """Whether a kernel with loops has a quotient or remainder."""
     return not {"floordiv", "mod"}.isdisjoint(ops_within(kernel)) and contains(kernel, Loop)
+
+
+def _converts_in_nests(kernel: Kernel) -> bool:
+    """Whether integers are converted or divided in a kernel with nested loops."""
+    ops = ops_within(kernel)
+    return not {"cast", "floordiv", "mod"}.isdisjoint(ops) and contains_nest(kernel)
 
 
 def _selects(kernel: Kernel) -> bool:
@@ -386,6 +393,11 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=hoist_overflow, needs=(Loop, Check),
         reason="the loops that it creates are optimised by all later passes",
+    ),
+    Pass(
+        run=tabulate, when=_converts_in_nests,
+        reason="after if_convert, a loop has its final statements; inductive_ranges then makes"
+        " copies of the loop that fills a table, not of the nest",
     ),
     Pass(
         run=inductive_ranges, needs=(Loop, Check),

@@ -24,6 +24,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.implied_conditions import conjuncts
 from ...analysis.integers.intervals import Bounds, Intervals
 from ...analysis.integers.name_intervals import name_intervals
+from ...analysis.mod_ref import arrays_written
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, changed_names, expand_names, names_read, substitute
 from ...ir_traversal import (
@@ -33,6 +34,7 @@ from ...ir_traversal import (
     has_early_exit,
     is_innermost,
     walk,
+    walk_statements,
 )
 from ...lazy_dataclass import replace
 from ...nodes import (
@@ -44,7 +46,9 @@ from ...nodes import (
     Interval,
     Kernel,
     Load,
+    Local,
     Loop,
+    Node,
     Stmt,
     Var,
     Yield,
@@ -111,7 +115,9 @@ def inductive_ranges(kernel: Kernel) -> Kernel:
                 y[i] = s
     """
     fresh, copies = FreshNames(kernel), 0
-    versions = {id(n.orelse[0]) for n in walk(kernel) if isinstance(n, If) and _is_versions(n)}
+    branches = [n for n in walk_statements(kernel) if isinstance(n, If)]
+    versions = {id(n.orelse[0]) for n in branches if _is_versions(n)}
+    versions |= {id(n) for branch in branches for n in _beside_tables(branch)}
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` in two versions, if it is a loop for which that pays."""
@@ -151,6 +157,18 @@ def _is_versions(s: If) -> bool:
         case If(then=(Loop(range=p),), orelse=(Loop(range=q),)):
             return p == q
     return False
+
+
+def _beside_tables(s: If) -> Iterator[Node]:
+    """The loops that `tabulate` has made beside the one that reads tables, if it has made `s`: the
+    loop that fills them, and the code without. A test costs little in the one, and code in both.
+    """
+    if contains(s, Local):
+        tables = {n.name for n in walk_statements(s) if isinstance(n, Local)}
+        for n in walk_statements(s):
+            if isinstance(n, Loop) and is_innermost(n) and tables & arrays_written(n.body):
+                yield n
+        yield from (n for other in s.orelse for n in walk_statements(other))
 
 
 class _Linear(NamedTuple):

@@ -16,7 +16,7 @@ from ...algebra.index_builder import index_sub
 from ...analysis.access import accesses, has_unit_stride
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, names_read, substitute
-from ...ir_traversal import map_children, walk
+from ...ir_traversal import declared_params, map_children, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
     Accum,
@@ -205,7 +205,7 @@ def _pays(n: _ReductionNest, kernel: Kernel) -> bool:
       iteration of the outer loop stores to elements of its own, which `_is_legal` relies on.)
     - Along the inner loop, no access is contiguous.
     """
-    params = {p.name: p for p in kernel.params}
+    params = declared_params(kernel)
     touched = accesses((n.outer,))
     unit_in_outer = [a for a in touched if has_unit_stride(a, params[a.array], n.outer.var)]
     unit_in_inner = [a for a in touched if has_unit_stride(a, params[a.array], n.inner.var)]

@@ -21,7 +21,14 @@ from ...analysis.integers.affine import Affine, affine_form
 from ...analysis.integers.iv_conditions import PositionTest, exit_test, position_tests
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import INDEX
-from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
+from ...ir_names import (
+    FreshNames,
+    bound_names,
+    names_read,
+    rename_names,
+    substitute,
+    values_assigned_once,
+)
 from ...ir_traversal import N, bottom_up, contains, map_children, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
@@ -98,6 +105,7 @@ class _Partitioner:
         self._fresh = FreshNames(kernel)
         self._kernel = kernel
         self._memory = AliasInfo(kernel)
+        self._values = values_assigned_once(kernel)
 
     def all(self, n: Any, *, exact: bool = False) -> Any:
         """`n` with its loops split, outer ones first.
@@ -127,7 +135,7 @@ class _Partitioner:
             bindings, n = named
             out += bindings
         tests = [t for t in position_tests(n, self._kernel) if t.exact or not exact]
-        constant_tests = [t for t in tests if _is_constant_in(t, n)]
+        constant_tests = [t for t in tests if self._is_constant_in(t, n)]
         splitting_tests = [t for t in tests if t not in constant_tests]
         if not splitting_tests:
             kept = self._inside(_with_outcomes(n, _interior_outcomes(tests)), exact=exact)
@@ -233,6 +241,22 @@ class _Partitioner:
             end_start = self._named(index_max(start, interior_end), out)
             pieces.append(_Piece(end_start, _outcomes_if_one_fails(highs), True))
         return pieces
+
+    def _is_constant_in(self, t: PositionTest, n: Loop) -> bool:
+        """Whether the test `t` has the same result in every iteration of the loop `n`
+        (`_is_constant_in`), also if the end of `n` has a name, and `t` repeats what it stands for:
+
+            bound = x.shape[0] * f
+            for i in loop(0, bound): if i < x.shape[0] * f: …                             → True
+        """
+        if _is_constant_in(t, n):
+            return True
+        assert isinstance(n.range, Interval)
+        end = _end_if_nonempty(n.range)
+        value = self._values.get(end.name) if isinstance(end, Var) else None
+        if value is None or contains(value, Load):
+            return False
+        return _is_constant_in(t, replace(n, range=Interval(n.range.lo, value)))
 
     def _named(self, e: Expr, out: list[Stmt]) -> Expr:
         """A fresh name for `e`, whose assignment is appended to `out`; `e` itself if it is a

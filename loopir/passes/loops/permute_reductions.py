@@ -14,7 +14,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...analysis.access import accesses, count_strided
 from ...analysis.loop_reductions import reduction_of
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import map_children, walk
+from ...ir_traversal import declared_params, map_children, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
     Accum,
@@ -188,7 +188,7 @@ def _hands_over(outer: Loop, inner: Loop) -> bool:
 
 def _best_last(nest: _ReductionNest, kernel: Kernel) -> Loop:
     """The loop along which the fewest accesses have a stride; of equal ones the innermost."""
-    params = {p.name: p for p in kernel.params}
+    params = declared_params(kernel)
     touched = accesses((nest.loops[0],))
     return min(reversed(nest.loops), key=lambda s: count_strided(touched, params, s.var))
 

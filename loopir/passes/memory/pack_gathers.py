@@ -7,7 +7,7 @@ from typing import Any
 from ...algebra.index_builder import is_nonempty
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
-from ...ir_traversal import map_children
+from ...ir_traversal import declared_params, map_children
 from ...lazy_dataclass import replace
 from ...nodes import Expr, If, Interval, Kernel, Loop, Stmt, VecLoop
 from ..loop_splitting import max_trips_of_strip
@@ -61,7 +61,7 @@ class _GatherPacker:
 
     def __init__(self, kernel: Kernel) -> None:
         self.memory, self.fresh = AliasInfo(kernel), FreshNames(kernel)
-        self.params = {p.name: p for p in kernel.params}
+        self.params = declared_params(kernel)
 
     def visit(self, n: Any, tests: tuple[Expr, ...]) -> Any:
         """`n` with the folds in vector loops packed; `tests`: the conditions known to be true."""

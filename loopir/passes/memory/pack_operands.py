@@ -15,7 +15,7 @@ from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
-from ...ir_traversal import bottom_up, counted_range, map_children, walk
+from ...ir_traversal import bottom_up, counted_range, declared_params, map_children, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
     Assign,
@@ -156,7 +156,7 @@ def pack_operands(kernel: Kernel) -> Kernel:
     if kernel.stops:  # stores would come before checks of earlier rows: see `Kernel`
         return kernel
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
-    params = {p.name: p for p in kernel.params}
+    params = declared_params(kernel)
 
     def visit(n: Any, tests: tuple[Expr, ...] = ()) -> Any:
         """`n` with the nests in it packed; `tests`: the conditions of the branches around it."""

@@ -11,7 +11,13 @@ from ...analysis.integers.affine import affine_form
 from ...analysis.loop_reductions import reduction_of
 from ...dtypes import INDEX
 from ...ir_names import FreshNames
-from ...ir_traversal import is_innermost, outermost_loops, range_bounds, walk_statements
+from ...ir_traversal import (
+    declared_params,
+    is_innermost,
+    outermost_loops,
+    range_bounds,
+    walk_statements,
+)
 from ...lazy_dataclass import replace
 from ...nodes import Call, Expr, Interval, Kernel, Loop, Stmt
 from ...statement_blocks import map_statements
@@ -116,7 +122,7 @@ def _term_count(fold: Loop, around: Loop) -> Expr:
 
 def _peeled_terms(fold: Loop, kernel: Kernel) -> int:
     """The most terms of `fold` that are added one by one: more if it loads with a stride."""
-    params = {p.name: p for p in kernel.params}
+    params = declared_params(kernel)
     axes = [(a.array, moving_axis(a, fold.var)) for a in accesses((fold,))]
     contiguous = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in axes)
     return MAX_PEELED_TERMS if contiguous else MAX_PEELED_STRIDED_TERMS

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from ...algebra.constant_folding import constant_trip_count, literal
 from ...algebra.may_raise import may_raise_flags
@@ -52,7 +52,7 @@ def hoist(kernel: Kernel) -> Kernel:
 
     What may raise a floating-point flag, or reads memory, is computed only if the loop has an
     iteration (`_needs_iteration`). Subscripts stay as they are, since dependence tests read them as
-    affine forms of the loop's variable; only loads in them are hoisted. Before::
+    affine forms of the loop's variable; only loads and selects in them are hoisted. Before::
 
         def k(a: f64, b: f64, x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -286,8 +286,8 @@ def _unconditionally_evaluated(s: Loop | Zip) -> Iterator[Expr]:
 
 
 def _with_names(s: L, names: dict[Expr, Var]) -> L:
-    """`s` with the hoisted expressions replaced. In subscripts only loads are replaced, since
-    affine analysis reads the rest.
+    """`s` with the hoisted expressions replaced. In subscripts only loads and selects are
+    replaced, since affine analysis reads the rest.
     """
 
     def replaced(n: Any) -> Any:
@@ -305,13 +305,20 @@ def _with_names(s: L, names: dict[Expr, Var]) -> L:
                 return map_children(n, replaced)
 
     def subscript(n: Any) -> Any:
-        """`n`, a part of a subscript, with hoisted loads replaced."""
-        is_hoisted = isinstance(n, Load) and n in names
+        """`n`, a part of a subscript, with hoisted loads and selects replaced."""
+        is_hoisted = _is_opaque(n) and n in names
         return names[n] if is_hoisted else map_children(n, subscript)
 
     body = tuple(replaced(x) for x in s.body)
     accs = tuple(replace(a, step=replaced(a.step)) for a in s.accs)
     return replace(s, body=body, accs=accs)
+
+
+def _is_opaque(e: Node) -> TypeGuard[Load | Call]:
+    """Whether `e`, in a subscript, is no part of an affine form: an element, or a select, such as
+    that of a subscript that may be negative.
+    """
+    return isinstance(e, Load) or (isinstance(e, Call) and e.op == "select")
 
 
 @record(frozen=True, slots=True)
@@ -329,15 +336,15 @@ class _LoopScope:
                 yield e
             return
         for part in children(e):
-            yield from (self.loads(part) if isinstance(e, Load) else self.invariant(part))
+            yield from (self.in_subscript(part) if isinstance(e, Load) else self.invariant(part))
 
-    def loads(self, e: Node) -> Iterator[Expr]:
-        """The invariant loads in a subscript."""
-        if isinstance(e, Load) and self.is_invariant(e):
+    def in_subscript(self, e: Any) -> Iterator[Expr]:
+        """The invariant loads and selects in a subscript."""
+        if _is_opaque(e) and self.is_invariant(e):
             yield e
         else:
             for part in children(e):
-                yield from self.loads(part)
+                yield from self.in_subscript(part)
 
     def is_invariant(self, e: Expr) -> bool:
         """Whether `e` reads no varying name and no array that the loop may write."""
