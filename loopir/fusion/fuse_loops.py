@@ -53,7 +53,7 @@ rematerialize = lazy_function(__package__, "rematerialize")
 shift_and_peel = lazy_function(__package__, "shift_and_peel")
 uncounted_rejections = lazy_function(__package__, "fusion_legality:uncounted_rejections")
 unify_lengths = lazy_function(__package__, "equal_lengths:unify_lengths")
-without_dead_arrays = lazy_function(__package__, "dead_arrays:without_dead_arrays")
+without_dead_arrays = lazy_function(__package__, "array_contraction:without_dead_arrays")
 
 FUSION_BUDGET = 3_000_000
 """How many pairs of accesses the dependence tests of one kernel may compare; about a second. Two

@@ -105,16 +105,10 @@ def _loops(kernel: Kernel) -> tuple[Loop, ...]:
     return tuple(n for s in kernel.body for n in walk_statements(s) if isinstance(n, Loop))
 
 
-def _checks_in_branches(kernel: Kernel) -> bool:
-    """Whether a branch in a loop has a check."""
+def _in_branches(kernel: Kernel, kind: type) -> bool:
+    """Whether a branch in a loop has a statement of that kind."""
     branches = (n for loop in _loops(kernel) for s in loop.body for n in walk_statements(s))
-    return any(isinstance(n, If) and contains(n, Check) for n in branches)
-
-
-def _stores_in_branches(kernel: Kernel) -> bool:
-    """Whether a branch in a loop has a store."""
-    branches = (n for loop in _loops(kernel) for s in loop.body for n in walk_statements(s))
-    return any(isinstance(n, If) and contains(n, Store) for n in branches)
+    return any(isinstance(n, If) and contains(n, kind) for n in branches)
 
 
 def _stores_in_loops(kernel: Kernel) -> bool:
@@ -174,8 +168,7 @@ def _divides(kernel: Kernel) -> bool:
 
 def _converts_in_nests(kernel: Kernel) -> bool:
     """Whether integers are converted or divided in a kernel with nested loops."""
-    ops = ops_within(kernel)
-    return not {"cast", "floordiv", "mod"}.isdisjoint(ops) and contains_nest(kernel)
+    return contains_nest(kernel) and not _CONVERSIONS.isdisjoint(ops_within(kernel))
 
 
 def _selects(kernel: Kernel) -> bool:
@@ -192,11 +185,6 @@ def _counts_in_lanes(kernel: Kernel) -> bool:
 def _has_vector_maps_in_loops(kernel: Kernel) -> bool:
     """Whether a vector loop without accumulators stands directly in a scalar loop."""
     return any(isinstance(s, VecLoop) and not s.accs for loop in _loops(kernel) for s in loop.body)
-
-
-def _branches_in_loops(kernel: Kernel) -> bool:
-    """Whether there is a branch in a loop."""
-    return any(contains(loop, If) for loop in _loops(kernel))
 
 
 def _has_constant_trips(kernel: Kernel) -> bool:
@@ -219,6 +207,8 @@ def _owns_bools(kernel: Kernel) -> bool:
 
 _BIT_OPS = frozenset(("shr", "bitand"))
 """The operations that select bits of an integer."""
+
+_CONVERSIONS = frozenset(("cast", "floordiv", "mod"))
 
 _CHOICES = frozenset(("select", "max", "min", "maximum", "minimum"))
 """The operations whose result is one of their operands, by a comparison or a condition."""
@@ -317,7 +307,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="after promote, a count in an array is an accumulator",
     ),
     Pass(
-        run=conditional_stores, needs=(Loop, If), when=_stores_in_branches,
+        run=conditional_stores, needs=(Loop, If), when=lambda k: _in_branches(k, Store),
         reason="before load_elimination, which carries what each iteration stores",
     ),
     Pass(
@@ -337,7 +327,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="what a condition and the sides of its branch compute gets one name before it",
     ),
     Pass(
-        run=check_elimination, needs=(Loop, Check, If), when=_checks_in_branches,
+        run=check_elimination, needs=(Loop, Check, If), when=lambda k: _in_branches(k, Check),
         reason="after common_subexpressions, a branch may tell of the value that it checks",
     ),
     Pass(
@@ -396,8 +386,7 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(
         run=tabulate, when=_converts_in_nests,
-        reason="after if_convert, a loop has its final statements; inductive_ranges then makes"
-        " copies of the loop that fills a table, not of the nest",
+        reason="after if_convert; before inductive_ranges, which makes no copies of these nests",
     ),
     Pass(
         run=inductive_ranges, needs=(Loop, Check),
@@ -512,7 +501,7 @@ PASS_LIST: tuple[Pass, ...] = (
         " their loads",
     ),
     Pass(
-        run=if_convert_scalar, when=_branches_in_loops,
+        run=if_convert_scalar, when=lambda k: any(contains(loop, If) for loop in _loops(k)),
         reason="the loops that are not vectorised by now remain scalar",
     ),
     Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),
