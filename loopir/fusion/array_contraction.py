@@ -325,10 +325,12 @@ class _Needs:
             match n:
                 case Assign(name=name) | Accum(name=name) | Yield(name=name):
                     self._values[name] += parts
-                    yield from filter(may_raise_flags, parts)
+                    if any(map(may_raise_flags, parts)):
+                        yield Var(name, "bool")  # of any dtype: only its name is read
                 case Store(array=array):
                     self._stored[array] += parts
-                    yield from filter(may_raise_flags, parts)
+                    if any(map(may_raise_flags, parts)):
+                        self.arrays.add(array)
                 case Append(array=array):
                     self.arrays.add(array)
                     yield n  # it reads the name of its counter

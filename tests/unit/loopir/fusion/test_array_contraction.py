@@ -360,6 +360,25 @@ def test_values_that_may_raise_flags_are_computed() -> None:
     kernel, left = arrays_left(divided)
     assert left == {"t", "u"}
     assert "/ x[i]" in show(kernel)
+    kernel, left = arrays_left(UPDATED.replace("(at[i] > 3)", "(1.0 / x[i] > 3.0)"))
+    assert left == {"t", "u"}
+    kernel, left = arrays_left(UPDATED.replace("old = t", "q = 1.0 / x[i]\n        old = t"))
+    assert left == {"t"}
+    assert "1.0 / x[i]" in show(kernel)
+
+
+def test_values_of_arrays_that_nobody_needs_raise_their_flags() -> None:
+    """The count of a temporary's elements is not read, nor is the temporary then."""
+    kernel, left = arrays_left("""
+def k(x: f64[:], y: f64[:], t: own(f64[::1]), u: own(f64[::1]), out: mut(f64[:])):
+    for i in loop(0, x.shape[0]):
+        t[i] = x[i] - y[i]
+    for j in loop(0, x.shape[0], n=0):
+        n = step(select(t[j] != 0.0, n + 1, n))
+    out[0] = 1.0
+""")
+    assert left == {"t"}
+    assert "x[i] - y[i]" in show(kernel)
 
 
 def test_a_kernel_whose_arrays_are_needed_is_the_same_object() -> None:
