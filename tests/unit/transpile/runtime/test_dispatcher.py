@@ -1073,7 +1073,7 @@ def test_an_object_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> Non
     def unloadable(*args: Any, **kwargs: Any) -> Any:
         raise BuildError("x.so cannot be loaded: failed to map segment")
 
-    monkeypatch.setattr("transpile.pipeline.load_kernel", unloadable)
+    monkeypatch.setattr("targets.abi.load_kernel.load_kernel", unloadable)
     f = fuse(doubled)
     with pytest.warns(FuseWarning, match=r"BUILD_FAILED.*failed to map"):
         assert f(np.ones(2)) == [2.0, 2.0]
