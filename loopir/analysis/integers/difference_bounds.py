@@ -158,6 +158,45 @@ class IntegerFacts:
                 least = min(least, max_difference_to(y) + others)
         return least
 
+    def _max_differences_to(self, p: AffineForm[Term]) -> Callable[[Term], int]:
+        """The function that gives `_max_of_form` of ``p - t`` for each term `t`, by one search for
+        each term of `p`.
+        """
+        added = [t for t, c in p.terms.items() if c == 1 and len(p.terms) < _MAX_TERMS]
+        searches = [
+            (self.max_term_differences_from(x), p.without((x,)).bounds(self.term_range)[1])
+            for x in added
+        ]
+        high = p.bounds(self.term_range)[1]
+
+        def max_difference_to(t: Term) -> int:
+            """An upper bound of ``p - t``."""
+            if t in p.terms:
+                return self._max_of_form(p - _form_of_term(t))
+            found = [max_to(t) + others for max_to, others in searches]
+            return min(found, default=high - self.term_range(t)[0])
+
+        return max_difference_to
+
+    def _max_differences_of(self, p: AffineForm[Term]) -> Callable[[Term], int]:
+        """The function that gives `_max_of_form` of ``t - p`` for each term `t`."""
+        subtracted = [t for t, c in p.terms.items() if c == 1 and len(p.terms) < _MAX_TERMS]
+        less = p * -1
+        searches = [
+            (self.max_term_differences_to(y), less.without((y,)).bounds(self.term_range)[1])
+            for y in subtracted
+        ]
+        high = less.bounds(self.term_range)[1]
+
+        def max_difference_of(t: Term) -> int:
+            """An upper bound of ``t - p``."""
+            if t in p.terms:
+                return self._max_of_form(_form_of_term(t) - p)
+            found = [max_of(t) + others for max_of, others in searches]
+            return min(found, default=high + self.term_range(t)[1])
+
+        return max_difference_of
+
     def max_term_difference(self, x: Term, y: Term) -> int:
         """An upper bound of ``x - y``."""
         return self.max_term_differences_from(x)(y)
@@ -188,6 +227,32 @@ class IntegerFacts:
             return min(by_ranges, distances.get(y, by_ranges))
 
         return max_difference_to
+
+    def max_term_differences_to(self, y: Term) -> Callable[[Term], int]:
+        """The function that gives an upper bound of ``x - y`` for each `x`: as
+        `max_term_differences_from`, by one search backwards.
+        """
+        above: dict[Term, list[tuple[Term, int]]] = {}
+        for a, row in self.max_differences.items():
+            for b, c in row.items():
+                above.setdefault(b, []).append((a, c))
+        distances, queue, steps = {y: 0}, [y], 0
+        for b in islice(queue, _MAX_INTERMEDIATE):  # the list grows in the loop
+            if (found := above.get(b)) and steps < _MAX_STEPS:
+                steps += len(found)
+                for a, c in found:
+                    d = distances[b] + c
+                    if a not in distances or d < distances[a]:
+                        distances[a] = d
+                        queue.append(a)
+        min_y = max([self.term_range(z)[0] - c for z, c in distances.items()])
+
+        def max_difference_from(x: Term) -> int:
+            """An upper bound of ``x - y``."""
+            by_ranges = self.term_range(x)[1] - min_y
+            return min(by_ranges, distances.get(x, by_ranges))
+
+        return max_difference_from
 
     def form(self, e: Expr | Term) -> AffineForm[Term]:
         """`e` as an affine form over terms: sums and differences that cannot overflow are expanded.
@@ -265,11 +330,14 @@ class IntegerFacts:
             case Call("max" | "maximum", (a, b)):
                 yield from ((self.form(a), v, 0), (self.form(b), v, 0))
             case Call("select", (_, a, b)):
-                either = self.form(a), self.form(b)
-                for t in self._related_terms(either[0]) | self._related_terms(either[1]):
+                forms = self.form(a), self.form(b)
+                below, above = (
+                    [*map(of, forms)] for of in (self._max_differences_to, self._max_differences_of)
+                )
+                for t in self._related_terms(forms[0]) | self._related_terms(forms[1]):
                     x = _form_of_term(t)
-                    yield v, x, max(self._max_of_form(p - x) for p in either)
-                    yield x, v, max(self._max_of_form(x - p) for p in either)
+                    yield v, x, max(to(t) for to in below)
+                    yield x, v, max(of(t) for of in above)
             case Call("bitand", args):
                 yield from ((v, self.form(p), 0) for p in args if self.range_of(p)[0] >= 0)
             case Call("floordiv" | "shr" | "mod" as op, (a, b)):
@@ -335,7 +403,18 @@ class IntegerFacts:
 
     def add_difference(self, x: Expr | Term, y: Expr | Term, c: int) -> None:
         """Record ``x - y <= c``."""
-        self._add_form_difference(self.form(x), self.form(y), c)
+        if isinstance(x, Term) and isinstance(y, Term) and x != y:
+            self._add_term_difference(x, y, c)
+        else:
+            self._add_form_difference(self.form(x), self.form(y), c)
+
+    def _add_term_difference(self, x: Term, y: Term, c: int) -> None:
+        """Record ``x - y <= c`` for two terms."""
+        row = self.max_differences.get(x, _NO_ROW)
+        if c < row.get(y, c + 1) and (len(row) < _MAX_ROW or y in row):
+            self.max_differences[x] = {**row, y: c}
+        self.tighten(x, high=self.term_range(y)[1] + c)
+        self.tighten(y, low=self.term_range(x)[0] - c)
 
     def _add_form_difference(self, p: AffineForm[Term], q: AffineForm[Term], c: int) -> None:
         """Record ``p - q <= c``."""
@@ -346,12 +425,7 @@ class IntegerFacts:
         elif not p.terms and [*q.terms.values()] == [1]:
             self.tighten((*q.terms,)[0], low=-c)
         if (pair := difference.difference()) is not None:
-            larger, smaller = pair
-            row = self.max_differences.get(larger, _NO_ROW)
-            if c < row.get(smaller, c + 1) and (len(row) < _MAX_ROW or smaller in row):
-                self.max_differences[larger] = {**row, smaller: c}
-            self.tighten(larger, high=self.term_range(smaller)[1] + c)
-            self.tighten(smaller, low=self.term_range(larger)[0] - c)
+            self._add_term_difference(*pair, c)
         elif 2 < len(difference.terms) <= _MAX_TERMS:
             self._add_difference_of_many(difference, c)
 

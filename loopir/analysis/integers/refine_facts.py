@@ -170,10 +170,11 @@ def relate_yield(name: Var, sides: tuple[IntegerFacts, IntegerFacts]) -> None:
     terms = dict.fromkeys(t for f in sides for t in f.related_terms(name.name))
     for f in sides:
         to_term = f.max_term_differences_from(name.name)
+        from_term = f.max_term_differences_to(name.name)
         for t in terms:
             if _knows_term(f, t):
                 f.add_difference(name.name, t, to_term(t))
-                f.add_difference(t, name.name, f.max_term_difference(t, name.name))
+                f.add_difference(t, name.name, from_term(t))
 
 
 def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
@@ -185,6 +186,7 @@ def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
         (a_low, a_high), (b_low, b_high) = a.ranges[name], b.ranges[name]
         new.ranges[name] = min(a_low, b_low), max(a_high, b_high)
     a, b = _restricted_to(a, b), _restricted_to(b, a)
+    changed: dict[Term, Mapping[Term, int]] = {}
     for x in dict.fromkeys((*a.max_differences, *b.max_differences)):
         if (row := a.max_differences.get(x)) is not None and row is b.max_differences.get(x):
             new.max_differences[x] = row  # neither side has recorded anything
@@ -193,10 +195,10 @@ def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
         terms = dict.fromkeys((*a.max_differences.get(x, ()), *b.max_differences.get(x, ())))
         row = {y: c for y in terms if (c := max(in_a(y), in_b(y))) < _MAX_DIFFERENCE}
         if row:
-            new.max_differences[x] = row
+            new.max_differences[x] = changed[x] = row
     new.values = _common_items(a.values, b.values)
     new.named = _common_items(a.named, b.named)
-    return _tighten_ranges(new)
+    return _tighten_ranges(new, changed)
 
 
 def _common_items(a: Mapping[K, V], b: Mapping[K, V]) -> dict[K, V]:
@@ -205,9 +207,9 @@ def _common_items(a: Mapping[K, V], b: Mapping[K, V]) -> dict[K, V]:
     return {k: v for k, v in a.items() if (w := other(k)) is v or w == v}
 
 
-def _tighten_ranges(f: IntegerFacts) -> IntegerFacts:
-    """`f`, with ranges tightened by its differences."""
-    for x, row in f.max_differences.items():
+def _tighten_ranges(f: IntegerFacts, rows: Mapping[Term, Mapping[Term, int]]) -> IntegerFacts:
+    """`f`, with ranges tightened by these `rows` of differences."""
+    for x, row in rows.items():
         for y, c in row.items():
             f.tighten(x, high=f.term_range(y)[1] + c)
             f.tighten(y, low=f.term_range(x)[0] - c)
@@ -248,4 +250,4 @@ def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) ->
                 kept.max_differences[x] = row
     kept.values = _common_items(old.values, new.values)
     kept.named = _common_items(old.named, new.named)
-    return _tighten_ranges(kept)
+    return _tighten_ranges(kept, kept.max_differences)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopir import nodes as ir
+from loopir.analysis.integers.affine import AffineForm
 from loopir.analysis.integers.difference_bounds import IntegerFacts
 from loopir.analysis.integers.intervals import dtype_bounds
 from loopir.analysis.integers.refine_facts import (
@@ -55,6 +56,19 @@ def test_the_maximum_difference_is_the_shortest_path(
         bound = f.max_term_differences_from(x)
         for y in NAMES:
             assert bound(y) == f.max_term_difference(x, y) == far[x, y]
+            assert f.max_term_differences_to(y)(x) == far[x, y]
+
+
+@given(known, st.lists(st.sampled_from(NAMES), min_size=1, max_size=3), st.integers(-3, 3))
+def test_one_search_for_all_terms_finds_what_one_for_each_does(
+    differences: list[tuple[str, str, int]], names: list[str], constant: int
+) -> None:
+    f = facts(differences)
+    form = sum((f.form(name) for name in names), AffineForm[str]({}, constant))
+    for t in NAMES:
+        x = f.form(t)
+        assert f._max_differences_to(form)(t) == f._max_of_form(form - x)
+        assert f._max_differences_of(form)(t) == f._max_of_form(x - form)
 
 
 @given(known, known)
