@@ -210,15 +210,7 @@ class IntegerFacts:
 
         The function returns the lesser of the two bounds. One search serves all `y`.
         """
-        distances, queue, steps = {x: 0}, [x], 0
-        for a in islice(queue, _MAX_INTERMEDIATE):  # the list grows in the loop
-            if (row := self.max_differences.get(a)) and steps < _MAX_STEPS:
-                steps += len(row)
-                for b, c in row.items():
-                    d = distances[a] + c
-                    if b not in distances or d < distances[b]:
-                        distances[b] = d
-                        queue.append(b)
+        distances = _distances_from(x, self.max_differences)
         max_x = min([c + self.term_range(z)[1] for z, c in distances.items()])
 
         def max_difference_to(y: Term) -> int:
@@ -232,19 +224,11 @@ class IntegerFacts:
         """The function that gives an upper bound of ``x - y`` for each `x`: as
         `max_term_differences_from`, by one search backwards.
         """
-        above: dict[Term, list[tuple[Term, int]]] = {}
+        above: dict[Term, dict[Term, int]] = {}
         for a, row in self.max_differences.items():
             for b, c in row.items():
-                above.setdefault(b, []).append((a, c))
-        distances, queue, steps = {y: 0}, [y], 0
-        for b in islice(queue, _MAX_INTERMEDIATE):  # the list grows in the loop
-            if (found := above.get(b)) and steps < _MAX_STEPS:
-                steps += len(found)
-                for a, c in found:
-                    d = distances[b] + c
-                    if a not in distances or d < distances[a]:
-                        distances[a] = d
-                        queue.append(a)
+                above.setdefault(b, {})[a] = c
+        distances = _distances_from(y, above)
         min_y = max([self.term_range(z)[0] - c for z, c in distances.items()])
 
         def max_difference_from(x: Term) -> int:
@@ -486,6 +470,20 @@ class IntegerFacts:
                     if x != y:
                         new[y] = min(c + d, new.get(y, c + d))
                 self.max_differences[x] = new
+
+
+def _distances_from(start: Term, edges: Mapping[Term, Mapping[Term, int]]) -> dict[Term, int]:
+    """The lengths of the shortest paths from `start`, of those that a bounded search finds."""
+    distances, queue, steps = {start: 0}, [start], 0
+    for a in islice(queue, _MAX_INTERMEDIATE):  # the list grows in the loop
+        if (row := edges.get(a)) and steps < _MAX_STEPS:
+            steps += len(row)
+            for b, c in row.items():
+                d = distances[a] + c
+                if b not in distances or d < distances[b]:
+                    distances[b] = d
+                    queue.append(b)
+    return distances
 
 
 def is_length(t: Term) -> bool:
