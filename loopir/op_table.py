@@ -24,11 +24,14 @@ from .dtypes import DTYPES
 from .lazy_dataclass import record
 
 __all__ = [
-    "NEGATED_COMPARISON", "OPS", "Op", "evaluate",
+    "NEGATED_COMPARISON", "OPS", "SWAPPED_COMPARISON", "Op", "evaluate",
 ]
 
 NEGATED_COMPARISON = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 """The negation of each comparison, valid for integers only: on a NaN, ``<`` and ``>=`` are both false."""
+
+SWAPPED_COMPARISON = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+"""The comparison that is the same with its operands swapped; ``eq`` and ``ne`` are their own."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

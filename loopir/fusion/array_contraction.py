@@ -306,6 +306,7 @@ class _Needs:
         self._values: dict[str, list[Node]] = defaultdict(list)
         self._stored: dict[str, list[Node]] = defaultdict(list)
         waiting = list(self._effects(kernel))
+        waiting += [e for name in self.names for e in self._values[name]]
         waiting += [e for array in self.arrays for e in self._stored[array]]
         while waiting:
             e = waiting.pop()
@@ -317,8 +318,8 @@ class _Needs:
                 waiting += self._stored[array]
 
     def _effects(self, kernel: Kernel) -> Iterator[Node]:
-        """The code that is needed in any case. Notes the values of each name, and what the stores
-        to each array evaluate.
+        """The code that is needed in any case. Notes the values of each name, what the stores to
+        each array evaluate, and which names and arrays are needed for their flags.
         """
         for n in walk_statements(kernel):
             parts = [e for e in children(n) if isinstance(e, EXPRESSIONS)]
@@ -326,7 +327,7 @@ class _Needs:
                 case Assign(name=name) | Accum(name=name) | Yield(name=name):
                     self._values[name] += parts
                     if any(map(may_raise_flags, parts)):
-                        yield Var(name, "bool")  # of any dtype: only its name is read
+                        self.names.add(name)
                 case Store(array=array):
                     self._stored[array] += parts
                     if any(map(may_raise_flags, parts)):

@@ -57,6 +57,7 @@ from loopir.ir_traversal import (
     walk,
 )
 from loopir.lazy_dataclass import replace
+from loopir.op_table import SWAPPED_COMPARISON
 from loopir.statement_blocks import backward_slice
 
 from ..isa.target import Target, Vec
@@ -305,7 +306,8 @@ def _as_compared_squares(n: Any) -> Any:
     """A comparison of a length with what is the same in all lanes as an operation of its own."""
     match n:
         case ir.Call("lt" | "le" | "gt" | "ge" as op, (ir.Broadcast() as bound, ir.Call("hypot"))):
-            return _as_compared_squares(replace(n, op=_EXCHANGED[op], args=(n.args[1], bound)))
+            swapped = replace(n, op=SWAPPED_COMPARISON[op], args=(n.args[1], bound))
+            return _as_compared_squares(swapped)
         case ir.Call("le" | "gt" as op, (ir.Call("hypot", (x, y)), ir.Broadcast() as bound)):
             return replace(n, op=f"hypot_{op}", args=(x, y, bound))
         case ir.Call("lt" | "ge" as op, (ir.Call("hypot", (x, y)), ir.Broadcast(ir.Const(c), w))):
@@ -314,10 +316,6 @@ def _as_compared_squares(n: Any) -> Any:
             less = ir.Broadcast(ir.Const(float(below), x.dtype), w)
             return replace(n, op=f"hypot_{'le' if op == 'lt' else 'gt'}", args=(x, y, less))
     return n
-
-
-_EXCHANGED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-"""Each comparison, and the one that is the same with its operands exchanged."""
 
 
 def _with_blended_stores(loop: ir.VecLoop, kernel: ir.Kernel) -> ir.VecLoop:

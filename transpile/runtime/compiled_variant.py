@@ -154,7 +154,7 @@ class Variant:
         self, fallback: Fallback, calls: CellType, native_calls: np.ndarray | None = None
     ) -> None:
         """Make ``call``, which takes the arguments of the function, so that the variant can serve
-        calls. `Dispatcher._build_variant` calls this once, `is_settled` again. It is
+        calls. `Dispatcher._build_variant` calls this once, `settle` again. It is
 
         1. a builtin that performs the whole call in C (`native_call`, about 100 ns), if the kernel
            was loaded with an entry for it, and C can do all that the call needs;
@@ -206,10 +206,10 @@ class Variant:
             except NotNative as refused:
                 self.not_native = refused.reason
 
-    def is_settled(self, values: Arguments) -> bool:
-        """Whether ``call`` takes the path that calls keep. Not as long as the trampoline is being
-        built, in calls of small size: these take the portable path, and nothing is decided by
-        their times. The first call after that makes ``call`` anew; one of larger size waits for it.
+    def settle(self, values: Arguments) -> bool:
+        """Make ``call`` anew if it takes the portable path only until the trampoline is built, and
+        that is there by now; a call of large size waits for it. Returns whether ``call`` takes the
+        path that calls keep: by times of another one nothing may be decided.
         """
         if self.entry is None or not self.entry.is_provisional:
             return True

@@ -186,7 +186,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
             if spec.rejection is not None:
                 return self._select_for_refused(spec, values)
             return self._replaying_function(spec, RUN_BACKGROUND), None
-        if not variant.is_settled(values):
+        if not variant.settle(values):
             return variant.call, None
         if self._selects_by_time():
             return self._faster_callee(spec, variant, values)

@@ -158,7 +158,7 @@ class IntegerFacts:
                 least = min(least, max_difference_to(y) + others)
         return least
 
-    def _max_differences_to(self, p: AffineForm[Term]) -> Callable[[Term], int]:
+    def _max_form_differences_from(self, p: AffineForm[Term]) -> Callable[[Term], int]:
         """The function that gives `_max_of_form` of ``p - t`` for each term `t`, by one search for
         each term of `p`.
         """
@@ -178,7 +178,7 @@ class IntegerFacts:
 
         return max_difference_to
 
-    def _max_differences_of(self, p: AffineForm[Term]) -> Callable[[Term], int]:
+    def _max_form_differences_to(self, p: AffineForm[Term]) -> Callable[[Term], int]:
         """The function that gives `_max_of_form` of ``t - p`` for each term `t`."""
         subtracted = [t for t, c in p.terms.items() if c == 1 and len(p.terms) < _MAX_TERMS]
         less = p * -1
@@ -188,14 +188,14 @@ class IntegerFacts:
         ]
         high = less.bounds(self.term_range)[1]
 
-        def max_difference_of(t: Term) -> int:
+        def max_difference_from(t: Term) -> int:
             """An upper bound of ``t - p``."""
             if t in p.terms:
                 return self._max_of_form(_form_of_term(t) - p)
-            found = [max_of(t) + others for max_of, others in searches]
+            found = [max_from(t) + others for max_from, others in searches]
             return min(found, default=high + self.term_range(t)[1])
 
-        return max_difference_of
+        return max_difference_from
 
     def max_term_difference(self, x: Term, y: Term) -> int:
         """An upper bound of ``x - y``."""
@@ -315,13 +315,12 @@ class IntegerFacts:
                 yield from ((self.form(a), v, 0), (self.form(b), v, 0))
             case Call("select", (_, a, b)):
                 forms = self.form(a), self.form(b)
-                below, above = (
-                    [*map(of, forms)] for of in (self._max_differences_to, self._max_differences_of)
-                )
+                from_forms = [*map(self._max_form_differences_from, forms)]
+                to_forms = [*map(self._max_form_differences_to, forms)]
                 for t in self._related_terms(forms[0]) | self._related_terms(forms[1]):
                     x = _form_of_term(t)
-                    yield v, x, max(to(t) for to in below)
-                    yield x, v, max(of(t) for of in above)
+                    yield v, x, max(max_to(t) for max_to in from_forms)
+                    yield x, v, max(max_from(t) for max_from in to_forms)
             case Call("bitand", args):
                 yield from ((v, self.form(p), 0) for p in args if self.range_of(p)[0] >= 0)
             case Call("floordiv" | "shr" | "mod" as op, (a, b)):

@@ -62,6 +62,7 @@ from ...nodes import (
     While,
     Yield,
 )
+from ...op_table import SWAPPED_COMPARISON
 
 __all__ = ["check_elimination"]
 
@@ -411,20 +412,17 @@ def _compare_squares(e: Call, never_negative: frozenset[str]) -> Call | None:
     the root is invalid, so `s` is known to be never negative. Both forms are false of a NaN.
     """
     match e:
-        case Call(op, (Const(limit) as c, Call("sqrt", (s,)))) if op in _EXCHANGED:
+        case Call(op, (Const(limit) as c, Call("sqrt", (s,)))) if op in SWAPPED_COMPARISON:
+            root = Call("sqrt", (s,), c.dtype)
             return _compare_squares(
-                Call(_EXCHANGED[op], (Call("sqrt", (s,), c.dtype), c), "bool"), never_negative
+                Call(SWAPPED_COMPARISON[op], (root, c), "bool"), never_negative
             )
-        case Call(op, (Call("sqrt", (s,)), Const(limit))) if op in _EXCHANGED:
+        case Call(op, (Call("sqrt", (s,)), Const(limit))) if op in SWAPPED_COMPARISON:
             square = _greatest_square(limit, s.dtype, strict=op in ("lt", "ge"))
             if square is None or not is_never_negative(s, never_negative):
                 return None
             return Call("le" if op in ("lt", "le") else "gt", (s, Const(square, s.dtype)), "bool")
     return None
-
-
-_EXCHANGED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-"""Each comparison, and the one that is the same with its operands exchanged."""
 
 
 def _greatest_square(root: float, dtype: str, *, strict: bool) -> float | None:

@@ -161,12 +161,13 @@ def _checks_of_values(
         case _:
             return None
     acc = next((a for a in loop.accs if a.name == name), None)
-    match acc and acc.step:
-        case Call(op=found, args=(a, b)) if acc and found == fold and acc.current in (a, b):
+    if acc is None:
+        return None
+    match acc.step:
+        case Call(op=found, args=(a, b)) if found == fold and acc.current in (a, b):
             value = b if a == acc.current else a
         case _:
             return None
-    assert acc is not None
     rest = tuple(a for a in loop.accs if a is not acc)
     if name in names_read(*loop.body, value, *(a.step for a in rest)):
         return None

@@ -53,6 +53,7 @@ from ...nodes import (
     Var,
     Yield,
 )
+from ...op_table import SWAPPED_COMPARISON
 from ...statement_blocks import map_statements
 from ..canonical.simplify import simplify
 from ..scalar.common_subexpressions import name_shared_values
@@ -72,7 +73,6 @@ that wraps around to one that is not negative, and no farther than this and `_NA
 """
 _NARROW = 1 << 17
 """Values are narrow if there are fewer than this."""
-_SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 def inductive_ranges(kernel: Kernel) -> Kernel:
@@ -252,7 +252,7 @@ class _Assumptions:
                 return _Assumption(over, ends, (a,), holds=False)
             case _:
                 return None
-        op, value, bound = (_SWAPPED[term.op], b, a) if is_swapped else (term.op, a, b)
+        op, value, bound = (SWAPPED_COMPARISON[term.op], b, a) if is_swapped else (term.op, a, b)
         limit = self._fixed(bound)
         if limit is None:
             return None

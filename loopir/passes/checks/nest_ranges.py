@@ -146,6 +146,10 @@ class _Nest:
             if isinstance(n, Check):
                 self._assume(n.cond)
 
+    def ends_fit(self) -> Expr:
+        """All that is assumed, as one condition."""
+        return rewrite(reduce(logical_and, self.conditions))
+
     def _add_variable(self, var: str, r: Interval) -> None:
         """The first value of a loop variable and its end, which may depend on outer variables."""
         if not isinstance(r.lo, Const) or not 0 <= r.lo.value <= self.limit:
@@ -315,14 +319,15 @@ def _nest_of(s: Loop) -> _Nest | None:
 def _ends_fit(s: Loop) -> Expr | None:
     """The condition under which the nest `s` runs without checks; None if there is none."""
     nest = _nest_of(s)
-    return None if nest is None else rewrite(reduce(logical_and, nest.conditions))
+    return None if nest is None else nest.ends_fit()
 
 
 def _versions(s: Loop, fresh: FreshNames) -> Stmt:
     """`s` in two versions, if it is a nest for which that pays; else `s`."""
-    nest, fits = _nest_of(s), _ends_fit(s)
-    if nest is None or fits is None:
+    nest = _nest_of(s)
+    if nest is None:
         return s
+    fits = nest.ends_fit()
 
     def decided(n: Node) -> Node:
         """`n` with what is assumed."""

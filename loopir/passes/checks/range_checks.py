@@ -287,7 +287,7 @@ def _with_floats(
             (p, of_p), (q, of_q) = (
                 _with_floats(Call(op, (x, bound), "bool"), values, cuts) for x in (a, b)
             )
-            if (op, extremum[:3]) in (("ge", "min"), ("lt", "max")):
+            if (op == "ge") == (extremum in ("min", "minimum")):  # both operands are bounded
                 return logical_and(p, q), of_p | of_q
             return logical_or(p, q), of_p & of_q
     cut = _cut_float(e, values)

@@ -4,7 +4,8 @@ Nearest pixels, bilinear interpolation and their kin load elements at subscripts
 from the variables of the loops, one axis by each, with a conversion or a division. The loop over a
 row cannot be vectorised, as it gathers; and it computes the subscripts of its axis, with their
 checks, again in each row. `hoist` moves what depends on the outer loop alone; this pass moves what
-depends on the inner loop alone, to a loop that fills a table, which can be vectorised.
+depends on the inner loop alone, to a loop that fills a table, which can be vectorised: invariant
+code motion out of the outer loop, with array expansion.
 """
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ from ...nodes import (
     Var,
     Yield,
 )
+from ...op_table import SWAPPED_COMPARISON
 from ...statement_blocks import backward_slice, map_statements
 from ..loop_splitting import max_trips_of_strip
 from ..vector.if_convert import flatten_loop
@@ -48,7 +49,6 @@ from ..vector.vectorize_outer import (
 
 __all__ = ["ArgExtremum", "match_arg_extremum", "arg_reduction"]
 
-_MIRRORED_COMPARISON = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # operands exchanged
 
 
 @record(frozen=True, slots=True)
@@ -119,8 +119,8 @@ def _match_comparison(cond: Expr, loop: Loop) -> tuple[str, Expr, Accum, Expr | 
                     and not _depends_on_accumulator(other, loop)
                 ):
                     return (*comparison[:3], other)
-        case Call(op=op, args=(a, b)) if op in _MIRRORED_COMPARISON and a.dtype != "bool":
-            for name, value, relation in ((b, a, op), (a, b, _MIRRORED_COMPARISON[op])):
+        case Call(op=op, args=(a, b)) if op in SWAPPED_COMPARISON and a.dtype != "bool":
+            for name, value, relation in ((b, a, op), (a, b, SWAPPED_COMPARISON[op])):
                 acc = next((x for x in loop.accs if x.current == name), None)
                 if acc and not _depends_on_accumulator(value, loop):
                     return relation, value, acc, None

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from ...lazy_dataclass import replace
 from ...nodes import Accum, Call, Expr, If, Kernel, Loop, Stmt, Var, Yield
+from ...op_table import SWAPPED_COMPARISON
 from ...statement_blocks import map_statements
 
 __all__ = ["minmax_split"]
 
 _OPPOSITE_EXTREMUM = {"gt": ("lt", "le", "min"), "lt": ("gt", "ge", "max")}
-_MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 
 
 def minmax_split(kernel: Kernel) -> Kernel:
@@ -91,7 +91,7 @@ def _comparison_side(cond: Expr, value: Expr, acc: Accum) -> str | None:
         case Call(op="gt" | "lt" as op, args=(a, b)) if a == value and _is_accumulator(b, acc):
             return op
         case Call(op="gt" | "lt" as op, args=(a, b)) if b == value and _is_accumulator(a, acc):
-            return _MIRRORED[op]
+            return SWAPPED_COMPARISON[op]
         case _:
             return None
 
@@ -115,7 +115,8 @@ def _independent_yield(
         case Call(op="select", args=(Call(op=test, args=(a, b)), v, old)) if (
             _is_accumulator(old, acc) and v == extremum_yield.then
             and ((a == v and _is_accumulator(b, acc) and test in (strict, loose))
-                 or (b == v and _is_accumulator(a, acc) and _MIRRORED.get(test) in (strict, loose)))
+                 or (b == v and _is_accumulator(a, acc)
+                     and SWAPPED_COMPARISON.get(test) in (strict, loose)))
         ):
             return replace(y, then=y.orelse)
         case _:

@@ -35,7 +35,7 @@ from ...nodes import (
     Store,
     Var,
 )
-from ...op_table import NEGATED_COMPARISON
+from ...op_table import NEGATED_COMPARISON, SWAPPED_COMPARISON
 
 __all__ = ["before_widening", "narrow_integers"]
 
@@ -50,7 +50,6 @@ _EXACT_WHEN_NARROW = frozenset((
 
 _UNSIGNED = {DTYPES[d].high: d for d in ("u8", "u16")}
 _COMPARED = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
-_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _OUT_OF_RANGE = {
     "lt": ("", "or"), "le": ("and", ""), "gt": ("or", ""), "ge": ("", "and"),
     "eq": ("and", "and"), "ne": ("or", "or"),
@@ -233,7 +232,8 @@ class _IntegerNarrowing:
             return None
         x, invariant = e.args
         if isinstance(x, Var):
-            e, x, invariant = Call(_MIRRORED[e.op], (invariant, x), "bool"), invariant, x
+            e = Call(SWAPPED_COMPARISON.get(e.op, e.op), (invariant, x), "bool")
+            x, invariant = e.args
         narrow = before_widening(x)
         if narrow is x or DTYPES[narrow.dtype].kind == "b":
             return None

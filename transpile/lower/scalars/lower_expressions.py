@@ -23,6 +23,7 @@ from loopir.algebra.constant_folding import fold_constants, is_lossless_cast
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Load, Var
+from loopir.op_table import SWAPPED_COMPARISON
 
 from ...codes.lowering_codes import HELP_FOR_OPERANDS
 from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
@@ -241,10 +242,6 @@ def _require_same_comparison(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> No
             require_exact_as_float(ctx, other, node)
 
 
-_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-"""The comparison with the operands swapped."""
-
-
 def _compare_with_uint64(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Expr:
     """The comparison `name` of a uint64 and a signed integer, by their exact values, as Python and
     NumPy compare them::
@@ -253,7 +250,7 @@ def _compare_with_uint64(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST
         x != k                          →   k < 0 or x != cast(max(k, 0), "u64")
     """
     if x.dtype != "u64":
-        x, y, name = y, x, _MIRRORED[name]
+        x, y, name = y, x, SWAPPED_COMPARISON.get(name, name)
     unsigned, signed = x.ir, to_operand_dtype(ctx.b, y, "i64", node)
     zero = Const(0, "i64")
     magnitude = Call("cast", (Call("max", (signed, zero), "i64"),), "u64")

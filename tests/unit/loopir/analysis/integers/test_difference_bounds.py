@@ -67,8 +67,8 @@ def test_one_search_for_all_terms_finds_what_one_for_each_does(
     form = sum((f.form(name) for name in names), AffineForm[str]({}, constant))
     for t in NAMES:
         x = f.form(t)
-        assert f._max_differences_to(form)(t) == f._max_of_form(form - x)
-        assert f._max_differences_of(form)(t) == f._max_of_form(x - form)
+        assert f._max_form_differences_from(form)(t) == f._max_of_form(form - x)
+        assert f._max_form_differences_to(form)(t) == f._max_of_form(x - form)
 
 
 @given(known, known)
