@@ -177,7 +177,8 @@ class SnapshotSpec:
     writes: Sequence[int]  # the parameters to copy
     pairs: Sequence[tuple[int, int]]  # if any: copied only where the arrays of a pair are the same
     max_bytes: int  # more are not copied
-    buffer: np.ndarray  # the preallocated buffer: its address, bytes, whether it is in use
+    max_bytes_calm: int  # more are not copied once many calls in a row have raised nothing
+    buffer: np.ndarray  # the preallocated buffer: `CopyPool.state`
     saves: Callable[..., Any]  # `saves(*values)` copies where the buffer cannot be used
 
 
@@ -316,11 +317,12 @@ def _snapshot_words(copying: SnapshotSpec | None, packer: Packer) -> list[Word]:
     not.
     """
     if copying is None:
-        return [0] * 7
+        return [0] * 8
     return [
         Pointer(copying.saves),
         packer.address_of(copying.buffer),
         copying.max_bytes,
+        copying.max_bytes_calm,
         len(copying.writes),
         len(copying.pairs),
         packer.address_of_words(copying.writes),

@@ -31,7 +31,8 @@ typedef struct { int64_t kind, place; object *of; int64_t number; } derived_valu
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8; uint32_t u32; uint16_t u16; uint8_t u8;
 } slot;
-typedef struct { char *data; int64_t bytes, busy; } copy_buffer;     /* preallocated memory for a snapshot; `busy`: in use */
+/* Preallocated memory for a snapshot. `busy`: in use; `calm`: calls that were copied for, since one in which something was raised. */
+typedef struct { char *data; int64_t bytes, busy, calm; } copy_buffer;
 typedef struct { object head; intptr_t count; object **items; } list;
 typedef struct { const int64_t *dims; int rank; } shape;             /* NumPy's PyArray_Dims */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
@@ -66,7 +67,8 @@ typedef struct {
     const int64_t *allocated, *sources, *program;
     object *saves;                                      /* a Python function that copies the written arrays; or NULL */
     copy_buffer *copy_buffer;
-    int64_t max_copied, write_count, pair_count;
+    int64_t max_copied, max_copied_calm;                /* bytes of a snapshot, at first and for a calm kernel (`take_snapshot`) */
+    int64_t write_count, pair_count;
     const int64_t *writes, *shared;                     /* pairs: copied only where the arrays of a pair are the same */
 } call_spec;
 

@@ -93,6 +93,7 @@ static int is_result_valid(
     if (has_raised(w->raised, status)) return 0;
     int is_without_effect = !(status & ~w->silent[0]) && w->silent[1] == quiet_number;
     if (is_without_effect && is_quiet()) return 1;
+    if (w->saves) w->copy_buffer->calm = -1;
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
     int64_t count = w->parameters.count + w->value_count;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];
@@ -166,9 +167,11 @@ static int copy_to_buffer(const call_spec *w, object **given)
  * - no call of this kernel needs them (`saves` is NULL): see the table in transpile/lower/assemble_plan.py;
  * - only calls need them that pass one array for both parameters of a pair in `shared`, as above, and this call passes no such pair.
  *   Arrays that overlap in part are excluded by guards of the kernel;
- * - they would have more than `max_copied` bytes, so that copying takes longer than it can save. */
+ * - they would have more than `max_copied` bytes, so that copying takes longer than it can save; or more than `max_copied_calm`, and
+ *   CALM calls in a row have raised nothing. */
 HOT static int take_snapshot(const call_spec *w, object **given, object **saved)
 {
+    enum { CALM = 64 };
     int is_needed = w->saves && !w->pair_count;
     int64_t size, bytes = 0;
     for (int i = 0; w->saves && i < w->pair_count; i++) {
@@ -177,7 +180,7 @@ HOT static int take_snapshot(const call_spec *w, object **given, object **saved)
     }
     for (int i = 0; is_needed && i < w->write_count; i++) written_array(w, given, i, &size), bytes += size;
     *saved = 0;
-    if (!is_needed || bytes > w->max_copied) return 1;
+    if (!is_needed || bytes > (w->copy_buffer->calm < CALM ? w->max_copied : w->max_copied_calm)) return 1;
     if (copy_to_buffer(w, given)) capi.hold(*saved = py.truth);
     else *saved = call_with(w->saves, w->parameters.count + w->value_count, given);
     return *saved != 0;
@@ -248,7 +251,7 @@ HOT static int perform(const call_spec *w, object **given, const arguments *call
         }
     }
     if (saved == py.truth) w->copy_buffer->busy = 0;
-    if (saved) capi.drop(saved);
+    if (saved) w->copy_buffer->calm++, capi.drop(saved);
     while (held--) capi.drop(given[w->parameters.count + held]);
     return fits || has_failed;
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = [
     "Snapshot", "all_distinct", "copy_arrays", "greatest", "least", "any_same_memory",
-    "total_bytes", "CopyPool",
+    "total_bytes", "CopyPool", "CALM_COPY_BYTES",
 ]
 
 Snapshot = tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -59,19 +59,25 @@ def copy_arrays(values: Iterable[Any]) -> Snapshot:
     return tuple((a, a.copy()) for a in values if type(a) is np.ndarray)
 
 
+CALM_COPY_BYTES = 1 << 11
+"""The bound on a snapshot on which only the words of a warning depend, once many calls in a row
+have raised nothing: copying 32 KiB takes as long as adding a multiple of another array to them.
+"""
+
 _MAX_POOL_BYTES = 1 << 24  # larger copies are allocated separately
 
 
 class CopyPool:
-    """Reused memory for snapshots. ``state``: its address, its bytes, and whether it is in use. C
-    reads all three, and sets the last one.
+    """Reused memory for snapshots. ``state``: its address, its bytes, whether it is in use, and how
+    many calls that were copied for have raised nothing since one has. C reads all four, and sets
+    the last two (``copy_buffer`` in values.c).
 
     The memory at the address in ``state`` is alive at any time, and is not exchanged while it is in
     use: another thread, or a signal handler, may make a call between any two steps in Python.
     """
 
     def __init__(self) -> None:
-        self.state = np.zeros(3, np.int64)
+        self.state = np.zeros(4, np.int64)
         self._memory = {0: np.empty(0, np.uint8)}  # by address
         self._growing = Lock()
 
@@ -94,7 +100,7 @@ class CopyPool:
         self._memory[address] = memory
         choices = [np.array([address, wanted]), self.state[:2]]
         # one call of a C function, which tests and stores before any other thread can run
-        self.state[2:].choose(choices, out=self.state[:2], mode="clip")
+        self.state[2:3].choose(choices, out=self.state[:2], mode="clip")
         current = int(self.state[0])
         self._memory = {current: self._memory[current]}
 

@@ -5,6 +5,7 @@ replays the call. `judged_in_c` makes of a judgement what calls in C need for it
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from targets.abi.native_entry import SLOT, SnapshotSpec
 
 from .float_errors import VerdictCache, judge_recorded, judge_status
-from .snapshot import CopyPool, Snapshot, any_same_memory
+from .snapshot import CALM_COPY_BYTES, CopyPool, Snapshot, any_same_memory
 
 if TYPE_CHECKING:
     from ...call_plan import KernelInterface
@@ -62,6 +63,11 @@ def _passes_written_array_twice(interface: KernelInterface, arguments: tuple[Any
     return any_same_memory((arrays[a], arrays[b]) for a, b in interface.in_place)
 
 
+def _max_bytes_calm(max_bytes: int) -> int:
+    """`SnapshotSpec.max_bytes_calm`: a bound is lowered; without one the copies are needed."""
+    return max_bytes if max_bytes == sys.maxsize else min(max_bytes, CALM_COPY_BYTES)
+
+
 def judged_in_c(
     sources: Sequence[int], written: Sequence[int], pairs: Sequence[tuple[int, int]],
     max_bytes: int, on_status: OnStatus,
@@ -88,6 +94,7 @@ def judged_in_c(
         writes=written,
         pairs=pairs,
         max_bytes=max_bytes,
+        max_bytes_calm=_max_bytes_calm(max_bytes),
         buffer=pool.state,
         saves=lambda *values: pool.copies(written_arrays(values)),
     )

@@ -79,7 +79,7 @@ def test_large_copies_are_not_pooled() -> None:
     ((array, copy),) = pool.copies((x,))
     assert array is x
     assert np.array_equal(copy, x)
-    assert pool.state.tolist()[1:] == [0, 0]
+    assert pool.state.tolist()[1:] == [0, 0, 0]
 
 
 def steps(n: int, out: Any) -> None:
@@ -163,6 +163,47 @@ def test_only_arrays_that_are_read_are_copied(monkeypatch: pytest.MonkeyPatch) -
     in_place(np.ones(50))
     in_place(np.ones(50))
     assert copied == [1, 1]
+
+
+def add_twice(x: Any, y: Any) -> None:
+    for i in range(len(x)):
+        x[i] = x[i] + 2.0 * y[i]
+
+
+def test_calm_kernels_copy_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After many calls that raise nothing large arrays are no longer copied, until one raises."""
+    pools = list[CopyPool]()
+    original = CopyPool.copies
+
+    def noted(self: CopyPool, arrays: tuple[Any, ...]) -> Any:
+        pools[:] = [self]
+        return original(self, arrays)
+
+    monkeypatch.setattr(CopyPool, "copies", noted)
+    f = fuse(add_twice, on_reject="raise")
+    small, large = np.zeros(50), np.zeros(4000)
+
+    def copies(x: np.ndarray) -> bool:
+        memory = pools[0]._memory[int(pools[0].state[0])]
+        memory[:] = 255
+        f(x, x)
+        return bool((memory[:x.nbytes] != 255).any())
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):  # the first call, by Python, tells C of these filters
+            f(large, large)
+        assert copies(large)
+        for _ in range(70):
+            f(large, large)
+        assert not copies(large)
+        assert copies(small)
+        assert not caught
+        large[7] = 1e308
+        f(large, large)
+        assert [str(w.message) for w in caught] == ["overflow encountered in scalar multiply"]
+        large[7] = 0.0
+        assert copies(large)
 
 
 @pytest.mark.parametrize("part", [np.s_[::2], np.s_[:1:-1], np.s_[1::3]])
