@@ -147,6 +147,8 @@ _PREFIX_NAME = re.compile(r"tp_prefix_([a-z_]+)_(\w+)")
 
 def declare_scan(n: ir.Prefix, width: int, count: int, s: Scope) -> Iterator[str]:
     """Declare the state that `n` carries through a loop with `count` registers a group."""
+    if _is_step(n, width):
+        return
     dtype, start = n.value.dtype, s.names[n.acc]
     suffixes = ("carry", "last", "halves", *(("factors", "astray") if n.factor else ()))
     carry, last, halves, *recurrence_names = (s.fresh(f"{start}_{x}") for x in suffixes)
@@ -163,8 +165,12 @@ def declare_scan(n: ir.Prefix, width: int, count: int, s: Scope) -> Iterator[str
 
 def emit_prefix(n: ir.Prefix, s: Scope) -> Iterator[str]:
     """The statements of a Prefix for the scope's register."""
-    r, dtype, width = s.running[n.acc], n.value.dtype, n.value.lanes
+    width = n.value.lanes
     assert isinstance(width, int)
+    if _is_step(n, width):
+        yield from _emit_step(n, s)
+        return
+    r, dtype = s.running[n.acc], n.value.dtype
     v = Vec(dtype, width)
     kind, acc = v.name if width > 1 else DTYPES[dtype].c, s.names[n.acc]
     if n.factor is None:
@@ -194,6 +200,23 @@ def emit_prefix(n: ir.Prefix, s: Scope) -> Iterator[str]:
     elif isinstance(s.register, str) or (s.vector and s.vector.count):
         active_count = s.vector.count if s.vector and s.vector.count else str(width)
         yield f"{acc} = {name}[{active_count} - 1];"
+
+
+def _is_step(n: ir.Prefix, width: int) -> bool:
+    """Whether `n`, in a loop of `width` lanes, is a step of a scalar loop: of one lane, and of
+    integers, whose terms may be added in any order.
+    """
+    return width == 1 and n.factor is None and DTYPES[n.value.dtype].kind != "f"
+
+
+def _emit_step(n: ir.Prefix, s: Scope) -> Iterator[str]:
+    """The statements of a step (`_is_step`)."""
+    acc, kind, value = s.names[n.acc], DTYPES[n.value.dtype].c, expr(n.value, s)
+    if n.before:
+        yield f"const {kind} {s.bind(n.before)} = {acc};"
+    combined = scalar_op(n.op, (acc, value), n.value.dtype, n.value.dtype)
+    yield f"const {kind} {s.bind(n.name)} = {strip_parens(combined)};"
+    yield f"{acc} = {s.names[n.name]};"
 
 
 def _emit_scan(n: ir.Prefix, v: Vec, halves: str, s: Scope) -> Iterator[str]:

@@ -262,10 +262,9 @@ def _loop_info(
     loop: LoopLike, origins: Sequence[Span], target: Target, unfused_bytes: int,
     drawn: frozenset[str], lines: Mapping[int, str],
 ) -> LoopInfo:
-    """The LoopInfo of `loop`, a loop of the final kernel, which runs the user's loops at `origins`.
-    Its place is the first of them. A scalar loop with the search of a dict in it, or draws of
+    """The LoopInfo of `loop`, a loop of the final kernel, which runs the user's loops at `origins`,
+    the first of which is its place. A scalar loop with the search of a dict in it, or draws of
     random numbers, has a note on that in place of numbers, which would count the search.
-
     ``unfused_bytes``: what the loops at `origins` move per iteration without fusion; ``drawn``: the
     arrays with the states of random generators; ``lines``: those of the file, to cite from.
     """
@@ -279,9 +278,11 @@ def _loop_info(
         what = f"`{first}`" if first else "an operation"
         note = "draws random numbers" if draws else f"{what} needs a loop of its own"
         return LoopInfo(span=origins[0], what="loop", notes=(note, _NO_LANES))
+    is_scan = not is_vector and target.bits and any(isinstance(n, Prefix) for n in walk(loop))
     return LoopInfo(
         span=origins[0],
         what=_loop_kind(loop),
+        notes=(_NO_SLOWER,) if is_scan else (),
         lanes=int(lanes) if is_vector else None,
         isa=target.name if is_vector else "scalar",
         fused_with=tuple(sorted({s.line for s in origins} - {origins[0].line})),
@@ -298,6 +299,7 @@ def _as_recurrence(loop: LoopInfo) -> LoopInfo:
     return replace(loop, what=loop.what.replace("fold", "recurrence"))
 
 
+_NO_SLOWER = "lanes would not be faster"  # of a scan whose sums are checked, in `legalize`
 _NO_LANES = "no lanes"
 """The note of a loop with an operation that is a loop itself, or with draws."""
 

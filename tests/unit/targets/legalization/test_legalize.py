@@ -102,6 +102,59 @@ def f(x: f32[::1], y: mut(f64[::1])):
     assert {t: loops(k, t)[0].width for t in wanted} == wanted
 
 
+CHECKED_SCAN = parse("""
+def f(x: i64[::1], y: mut(i64[::1]), z: mut(i64[::1]), r: mut(i64[()])):
+    for i in vec(0, x.shape[0], width=W, group=8, s=3, p=1):
+        s_1, s_0 = prefix("add", s, x[i:W])
+        check(~add_over(s_0, x[i:W]), "over")
+        y[i:W] = s_1
+        p_1, p_0 = prefix("add", p, x[i:W] ^ broadcast(9, W))
+        check(~add_over(p_0, x[i:W] ^ broadcast(9, W)), "divide")
+        z[i:W] = p_0
+    r[()] = s + p
+""")
+
+
+def test_checked_scans_of_few_lanes_are_scalar() -> None:
+    wanted = {"scalar": 1, "sse2": 1, "avx2": 1, "avx512": 8, "neon": 1}
+    assert {t: loops(CHECKED_SCAN, t)[0].width for t in wanted} == wanted
+    beside_floats = parse("""
+def f(x: i64[::1], v: mut(f64[::1]), y: mut(i64[::1])):
+    for i in vec(0, x.shape[0], width=W, group=8, s=3):
+        s_1, s_0 = prefix("add", s, x[i:W])
+        check(~add_over(s_0, x[i:W]), "over")
+        y[i:W] = s_1
+        v[i:W] = exp(v[i:W])
+""")
+    unchecked = parse("""
+def f(x: i64[::1], y: mut(i64[::1])):
+    for i in vec(0, x.shape[0], width=W, group=8, s=3):
+        s_1 = prefix("add", s, x[i:W])
+        y[i:W] = s_1
+""")
+    assert {loops(k, "avx2")[0].width for k in (beside_floats, unchecked)} == {4}
+
+
+@pytest.mark.parametrize("target", RUNNABLE)
+def test_checked_scans_find_each_overflow(target: str) -> None:
+    """Wherever in the groups and behind them it is; the results wrap."""
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 7, 8, 9, 20) if target != "neon" else (3, 19):
+        for place in (None, *range(n)) if target != "neon" else (None, 1, n - 1):
+            x = rng.integers(0, 9, n)
+            if place is not None:
+                x[place] = np.iinfo(np.int64).max
+            want, got = (
+                {"x": x, "y": np.zeros_like(x), "z": np.zeros_like(x), "r": np.zeros((), "i8")}
+                for _ in range(2)
+            )
+            status = run_kernel(CHECKED_SCAN, want).status
+            assert run_native(CHECKED_SCAN, target, got) == status
+            assert bool(status) == (place is not None)
+            for name in "yzr":
+                assert want[name].tobytes() == got[name].tobytes()
+
+
 FILTER = parse("""
 def f(x: f32[::1], t: f32, out: mut(f32[::1]), n: mut(i64[()])):
     for i in pred(0, x.shape[0], width=W, where=x[i:W] > broadcast(t, W), c=0):
