@@ -32,7 +32,8 @@ from .nodes import (
 )
 
 __all__ = [
-    "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
+    "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_groups",
+    "contains_nest",
     "counted_range", "declared_params", "has_early_exit", "is_innermost", "kernel_header",
     "map_children", "memoized_by", "memoized_per_node", "ops_within", "outermost_loops",
     "range_bounds", "source_line", "tree_depth", "walk", "walk_statements",
@@ -203,6 +204,19 @@ def contains_nest(n: Node) -> bool:
     if isinstance(n, LoopLike) and any(contains(c, LoopLike) for c in below):
         return True
     return any(map(contains_nest, below))
+
+
+def contains_groups(kernel: Kernel) -> bool:
+    """Whether a loop of `kernel` does nothing but run another one, both in steps of more than one:
+    over groups of blocks, and over the blocks of a group.
+    """
+    loops = (x for s in kernel.body for x in walk_statements(s) if _is_strided(x))
+    return any(_is_strided(x.body[0]) for x in loops if len(x.body) == 1)
+
+
+def _is_strided(s: Any) -> bool:
+    """Whether `s` is a counted loop that steps by more than one."""
+    return isinstance(s, Loop) and isinstance(s.range, RangeDesc)
 
 
 @memoized_per_node

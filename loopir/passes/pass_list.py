@@ -15,6 +15,7 @@ from ..dtypes import DTYPES, INDEX
 from ..ir_names import names_read
 from ..ir_traversal import (
     contains,
+    contains_groups,
     contains_nest,
     memoized_per_node,
     ops_within,
@@ -69,6 +70,7 @@ pack_operands = lazy_function(__package__, "memory.pack_operands")
 promote = lazy_function(__package__, "memory.promote")
 tabulate = lazy_function(__package__, "memory.tabulate")
 parallelize = lazy_function(__package__, "parallel.parallelize")
+flatten_groups = lazy_function(__package__, "parallel.flatten_groups")
 arg_reduction = lazy_function(__package__, "reduce.arg_reduction")
 blocked_summation = lazy_function(__package__, "reduce.blocked_summation")
 keep_fold_order = lazy_function(__package__, "reduce.keep_fold_order")
@@ -332,18 +334,15 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(
         run=repeated_checks, needs=(Check,),
-        reason="after common_subexpressions, equal values have one name; later passes match loops"
-        " with one check of a value",
+        reason="equal values have one name by now; later passes match loops with one check of one",
     ),
     Pass(
         run=hoist_checks, needs=(Loop, Check),
-        reason="after common_subexpressions, equal checks share a name; later passes vectorise"
-        " loops that only check",
+        reason="equal checks share a name by now; later passes vectorise loops that only check",
     ),
     Pass(
         run=carry_indexed, when=_carries_indices,
-        reason="after common_subexpressions, the loaded element has a name; arg_reduction needs"
-        " extrema without indexed loads",
+        reason="the loaded element has a name by now; arg_reduction wants no indexed loads",
     ),
     Pass(run=sink, needs=(If,), reason="a yielded value needs no masked store after if_convert"),
     Pass(
@@ -443,8 +442,7 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(
         run=vectorize_search, when=_has_exits, vectorizes=True,
-        reason="takes searches that are no reductions; vectorize then takes the loops over its"
-        " blocks",
+        reason="takes searches that are no reductions; vectorize takes the loops over its blocks",
     ),
     Pass(
         run=peel_store_forward, when=contains_nest, reorders=True,
@@ -497,8 +495,7 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(
         run=jam_rows, when=_has_vector_maps_in_loops, takes_machine=True,
-        reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
-        " their loads",
+        reason="takes rows without reductions, which jam leaves; then their loads are shared",
     ),
     Pass(
         run=if_convert_scalar, when=lambda k: any(contains(loop, If) for loop in _loops(k)),
@@ -522,6 +519,7 @@ PASS_LIST: tuple[Pass, ...] = (
         run=parallelize, needs=(Loop | VecLoop | PredLoop,), takes_private=True,
         reason="the loops are final: what it marks is what threads run, whatever made the loops",
     ),
+    Pass(run=flatten_groups, when=contains_groups, reason="groups that threads share stay loops"),
 )
 
 
