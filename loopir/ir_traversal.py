@@ -210,11 +210,11 @@ def contains_groups(kernel: Kernel) -> bool:
     """Whether a loop of `kernel` does nothing but run another one, both in steps of more than one:
     over groups of blocks, and over the blocks of a group.
     """
-    loops = (x for s in kernel.body for x in walk_statements(s) if _is_strided(x))
-    return any(_is_strided(x.body[0]) for x in loops if len(x.body) == 1)
+    loops = (x for s in kernel.body for x in walk_statements(s) if isinstance(x, Loop))
+    return any(_is_strided(x) and len(x.body) == 1 and _is_strided(x.body[0]) for x in loops)
 
 
-def _is_strided(s: Any) -> bool:
+def _is_strided(s: Node) -> bool:
     """Whether `s` is a counted loop that steps by more than one."""
     return isinstance(s, Loop) and isinstance(s.range, RangeDesc)
 

@@ -5,7 +5,7 @@ in one block, two loops around the block are a tenth to a quarter of its time.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...algebra.constant_folding import index_const, neutral_element
 from ...algebra.index_builder import index_add, index_sub
@@ -68,43 +68,62 @@ def _flattened(s: Any, fresh: FreshNames) -> tuple[Stmt, ...] | None:
     blocks = blocks_of_groups(s)
     if blocks is None or blocks.parallel or s.parallel or blocks.until is not None:
         return None
-    assert isinstance(s.range, RangeDesc)
-    assert isinstance(blocks.range, RangeDesc)
-    size, group = blocks.range.step, s.range.step
-    if group & (group - 1):
-        return None
-    inner = {a.name: a for a in blocks.accs}
+    of_block = {a.name: a for a in blocks.accs}
     body, accs, after = [*blocks.body], list[Accum](), list[Stmt]()
     renamed, yields = dict[str, str](), list[Yield]()
     for a in s.accs:
         match a.step:
-            case Var(name=name) if name in inner and inner[name].init == a.current:
+            case Var(name=name) if name in of_block and of_block[name].init == a.current:
                 renamed[name] = a.name
-                accs.append(replace(inner[name], name=a.name, init=a.init))
+                accs.append(replace(of_block[name], name=a.name, init=a.init))
             case Call(op, (Var(name=total), Var(name=name))) if (
-                total == a.name and name in inner
-                and inner[name].init == neutral_element(op, a.init.dtype)
+                total == a.name and name in of_block
+                and of_block[name].init == neutral_element(op, a.init.dtype)
             ):
-                part, names = inner[name], [fresh.name(n) for n in (a.name, name, a.name, name)]
-                so_far, dtype = Var(names[0], a.init.dtype), a.init.dtype
-                of_group = Var(names[1], dtype)
-                body.append(Assign(names[1], part.step, span=part.span))
-                joined = Call(op, (so_far, of_group), dtype)
-                yields += [
-                    Yield(names[2], joined, so_far), Yield(names[3], part.init, of_group)
-                ]
-                accs.append(replace(a, name=names[0], step=Var(names[2], dtype)))
-                accs.append(replace(part, step=Var(names[3], dtype)))
-                after.append(Assign(a.name, Call(op, (so_far, part.current), dtype), span=a.span))
+                fold = _fold_of_groups(a, of_block[name], op, fresh)
+                body.append(fold.new)
+                yields += fold.yields
+                accs += fold.accs
+                after.append(fold.after)
             case _:
                 return None
-    if len(inner) != len(s.accs) or not after:
+    assert isinstance(s.range, RangeDesc)
+    assert isinstance(blocks.range, RangeDesc)
+    if len(of_block) != len(s.accs) or not after or s.range.step & (s.range.step - 1):
         return None
-    body.append(If(_is_last(blocks.var, s.range, size), (), (), tuple(yields)))
-    flat = Loop(
-        blocks.var, RangeDesc(s.range.start, s.range.end, size), tuple(body), tuple(accs), span=s.span
-    )
+    body.append(If(_is_last(blocks.var, s.range, blocks.range.step), (), (), tuple(yields)))
+    all_blocks = replace(s.range, step=blocks.range.step)
+    flat = Loop(blocks.var, all_blocks, tuple(body), tuple(accs), span=s.span)
     return (rename_names(flat, renamed), *after)
+
+
+class _Fold(NamedTuple):
+    """What becomes of a fold: what the group has given so far, ``new``, and what follows the other
+    statements of the body; its two accumulators; what binds its result after the loop.
+    """
+    new: Assign
+    yields: tuple[Yield, Yield]
+    accs: tuple[Accum, Accum]
+    after: Assign
+
+
+def _fold_of_groups(a: Accum, of_block: Accum, op: str, fresh: FreshNames) -> _Fold:
+    """The fold by `op` with the accumulator `a` of the loop over groups, and `of_block` of that
+    over the blocks of a group.
+    """
+    dtype = a.init.dtype
+    total, group, next_total, next_group = (
+        Var(fresh.name(n), dtype) for n in (a.name, of_block.name, a.name, of_block.name)
+    )
+    return _Fold(
+        Assign(group.name, of_block.step, span=of_block.span),
+        (
+            Yield(next_total.name, Call(op, (total, group), dtype), total),
+            Yield(next_group.name, of_block.init, group),
+        ),
+        (replace(a, name=total.name, step=next_total), replace(of_block, step=next_group)),
+        Assign(a.name, Call(op, (total, of_block.current), dtype), span=a.span),
+    )
 
 
 def _is_last(block: str, groups: RangeDesc, size: int) -> Expr:
