@@ -18,10 +18,11 @@ from .result_spec import ResultSpec
 from .types.value_types import PARTS, ArrayType, ListType, RecordType, ScalarType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from loopir.nodes import Expr, Kernel
     from targets.abi.load_kernel import LoadedKernel
+    from targets.abi.parameter_specs import MemoryOrder
 
     from .diagnostics import InlinedAt
 
@@ -47,6 +48,7 @@ __all__ = [
     "KernelInterface",
     "KernelParameter",
     "keeps_gil",
+    "param_orders",
     "load_interface",
     "field_expression",
     "writes_captured",
@@ -429,12 +431,22 @@ def python_scalar_params(interface: KernelInterface) -> frozenset[str]:
 
 def strided_params(interface: KernelInterface) -> frozenset[str]:
     """The kernel parameters whose values are aligned arrays without an axis of unit stride."""
+    return frozenset(
+        name for name, t in _arrays(interface) if t.rank and t.unit is None and t.aligned
+    )
+
+
+def param_orders(interface: KernelInterface) -> dict[str, MemoryOrder]:
+    """The memory orders of the arrays of several axes that are kernel parameters, if known."""
+    orders = ((name, t.axis_order) for name, t in _arrays(interface) if t.rank > 1)
+    return {name: order for name, order in orders if order is not None}
+
+
+def _arrays(interface: KernelInterface) -> Iterator[tuple[str, ArrayType]]:
+    """The names and types of the kernel parameters that are arrays of the caller."""
     kinds = (Argument, Captured, Field, ObjectMember)
     types = ((b.name, b.type) for b in interface.bindings if isinstance(b, kinds))
-    return frozenset(
-        name for name, t in types
-        if isinstance(t, ArrayType) and t.rank and t.unit is None and t.aligned
-    )
+    return ((name, t) for name, t in types if isinstance(t, ArrayType))
 
 
 def complex_params(interface: KernelInterface) -> frozenset[str]:
@@ -480,6 +492,7 @@ def load_interface(
     return load_kernel(
         path, interface,
         weak=python_scalar_params(interface), strided=strided_params(interface),
+        orders=param_orders(interface),
         paired=complex_params(interface), keeps_gil=keeps_gil(interface),
         may_wait=may_wait, trampoline_path=trampoline_path, pool_path=pool_path,
     )

@@ -92,12 +92,9 @@ def source_location(function: FunctionType, line: int | None = None) -> str:
 
 def call_signature_text(function: FunctionType, types: Sequence[ArgType]) -> str:
     """``name(f64[:], int)``; of a str that is part of the signature only the type."""
-    from .types.value_types import Constant
+    from .types.value_types import CallSignature
 
-    names = (
-        "str" if isinstance(t, Constant) and isinstance(t.value, str) else str(t) for t in types
-    )
-    return f"{function.__qualname__}({', '.join(names)})"
+    return f"{function.__qualname__}{CallSignature(types)}"
 
 
 calling_frames: dict[int, FrameType] = {}

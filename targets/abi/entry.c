@@ -19,7 +19,7 @@ enum { MAX_PARAMS = 256, MAX_RANK = 5 };
 /* The GIL is released in calls with an argument of a greater extent (the length of an axis, or the value of an int): other Python
  * threads can then run. Below, the kernel takes less time than releasing and acquiring the GIL, some 50 ns. */
 enum { MAX_EXTENT_WITH_GIL = 64 };
-enum { WRITEABLE = 0x400, ONE_BLOCK = 3 };              /* NumPy's flags; ONE_BLOCK: of C or Fortran order */
+enum { C_CONTIGUOUS = 1, ONE_BLOCK = 3, WRITEABLE = 0x400 };    /* NumPy's flags; ONE_BLOCK: of C or Fortran order */
 enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
 typedef struct object { intptr_t references; struct object *type; } object;
@@ -36,7 +36,7 @@ typedef struct { object head; intptr_t tag; uint32_t digit; } whole_number;     
 enum { SIGNED_COUNT = 1, SIGN_BITS };                   /* what an int's tag is: `int_layout` in object_layout.py */
 
 /* One parameter: `ParameterSpec` of parameter_specs.py has a description of each field. */
-typedef struct { int64_t kind; void *type; int64_t rank, strided, bytes, flags, steps[MAX_RANK]; } param;
+typedef struct { int64_t kind; void *type; int64_t rank, strided, bytes, flags, order, steps[MAX_RANK]; } param;
 /* A kernel with its parameters; `keeps_gil`: the GIL is held during the call, however large the arrays are; `raised`: where it
  * stores the exception of a signal handler that stopped it (stop.h), or NULL. */
 typedef struct {
@@ -79,19 +79,30 @@ static int has_internal_overlap(const ndarray *a, int64_t bytes)
     return 0;
 }
 
-/* Whether the axis `unit` is the first or the last one, and the strides do not become smaller towards it, or one is 0: as
- * has_unordered_strides of parameter_specs.py, which says why. */
-static int has_unordered_strides(const ndarray *a, int unit)
+enum { ANY_ORDER, C_ORDER, F_ORDER, C_OR_EQUAL };       /* the first three as _ORDERS of parameter_specs.py */
+
+/* Whether the strides of `a` become smaller from axis to axis (C_ORDER), or not larger (C_OR_EQUAL), or larger (F_ORDER), and none is
+ * 0; strides of axes of length 1 count for C_ORDER alone: fits_order of parameter_specs.py, which says why. */
+static int fits_order(const ndarray *a, int64_t order)
 {
-    int64_t last = 0;
-    if (a->rank == 1 || (0 < unit && unit < a->rank - 1)) return 0;
+    int64_t last = 0, before = INT64_MAX;               /* strides of earlier axes; `last`: of one with several elements */
+    if (order != F_ORDER && a->flags & C_CONTIGUOUS) return 1;
     for (int k = 0; k < a->rank; k++) {
         int64_t step = a->strides[k] < 0 ? -a->strides[k] : a->strides[k];
+        if (order == C_ORDER && step > before) return 0;
+        before = step;
         if (a->dims[k] <= 1) continue;
-        if (!step || (last && (unit ? step > last : step < last))) return 1;
+        if (!step || (last && (order == F_ORDER ? step <= last : order == C_ORDER ? step >= last : step > last))) return 0;
         last = step;
     }
-    return 0;
+    return 1;
+}
+
+/* has_order_of_unit_axis of parameter_specs.py. */
+static int has_order_of_unit_axis(const ndarray *a, int unit)
+{
+    if (a->rank == 1 || (0 < unit && unit < a->rank - 1)) return 1;
+    return fits_order(a, unit ? C_OR_EQUAL : F_ORDER);
 }
 
 /* Whether the object `given` is an array as the parameter `p` wants it; then `out` describes it to the kernel. `extent`: the
@@ -100,10 +111,10 @@ static int has_unordered_strides(const ndarray *a, int unit)
  * - the class, dtype and rank, and NumPy's flags (`flags`): aligned, except for a kernel of arrays that are not; writeable if the
  *   kernel writes it;
  * - the strides for which the kernel was compiled, in bytes (0: any). The stride of an axis of length 1 is never used;
- * - if the kernel was compiled for an axis of unit stride: the other axes are in C or Fortran order. NumPy keeps any other order in
- *   its results, which the kernel does not;
- * - if it was compiled for an array without such an axis (`strided`): there is none, or the axes are in another order. Else the
- *   array has another type, for which there is a faster kernel;
+ * - if the kernel was compiled for a memory order of the axes: they have this order. NumPy keeps any other order in its results,
+ *   which the kernel does not;
+ * - if it was compiled for an array without an axis of unit stride (`strided`): there is none, or the other axes do not have its
+ *   order. Else the array has another type, for which there is a faster kernel;
  * - if the kernel writes it: no two elements share bytes, since a store would change both.
  *
  * The last four are about strides, and strides of an empty array do not matter. */
@@ -113,19 +124,18 @@ HOT static int take_array(const param *p, const object *given, tp_array *out, in
     if (given->type != py.ndarray || !is_dtype(a->dtype, p->type) || a->rank != p->rank) return 0;
     if ((a->flags & p->flags) != p->flags) return 0;
     out->data = a->data;
-    int is_empty = 0, misfits = 0, wanted_unit = -1, given_unit = -1;     /* axes of unit stride */
+    int is_empty = 0, misfits = 0, unit = -1;                     /* `unit`: an axis of unit stride */
     for (int axis = 0; axis < p->rank; axis++) {
         int64_t dim = out->dims[axis] = a->dims[axis];
         int64_t stride = out->strides[axis] = a->strides[axis];
         is_empty |= dim == 0;
         misfits |= dim > 1 && p->steps[axis] && stride != p->steps[axis];
-        if (p->steps[axis] == p->bytes) wanted_unit = axis;
-        if (dim > 1 && stride == p->bytes) given_unit = axis;
+        if (dim > 1 && stride == p->bytes) unit = axis;
         if (dim > *extent) *extent = dim;
     }
     if (p->kind == COMPLEX) out->dims[p->rank] = 2, out->strides[p->rank] = p->bytes / 2;    /* an axis of the two parts */
-    if (p->rank > 1 && wanted_unit >= 0) misfits |= has_unordered_strides(a, wanted_unit);
-    if (p->strided && given_unit >= 0) misfits |= p->rank == 1 || !has_unordered_strides(a, given_unit);
+    if (p->order) misfits |= !fits_order(a, p->order);
+    if (p->strided && unit >= 0) misfits |= has_order_of_unit_axis(a, unit);
     if (p->flags & WRITEABLE && !(a->flags & ONE_BLOCK)) misfits |= has_internal_overlap(a, p->bytes);
     return is_empty || !misfits;
 }

@@ -6,7 +6,7 @@ a signal handler has raised, the kernel stops, and the exception is raised here.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .parameter_specs import (
     MAX_RANK,
     MISMATCH,
     HasParams,
+    MemoryOrder,
     ParameterSpec,
     parameter_specs,
 )
@@ -72,6 +73,7 @@ def load_kernel(
     *,
     weak: Collection[str] = (),
     strided: Collection[str] = (),
+    orders: Mapping[str, MemoryOrder] | None = None,
     paired: Collection[str] = (),
     keeps_gil: bool = False,
     native: bool = True,
@@ -90,6 +92,8 @@ def load_kernel(
     - ``weak``: parameters that are Python numbers; other scalars are NumPy's.
     - ``strided``: arrays that have no axis of unit stride; an argument that has one is rejected,
       since another, faster variant takes it.
+    - ``orders``: the memory orders of arrays, where the kernel's results have NumPy's layout only
+      if they have these.
     - ``paired``: complex arrays, which the kernel sees as floats with a last axis of two parts.
     - ``keeps_gil``: the GIL is held during the call, however large the arrays are.
     - ``may_wait``: if the trampoline is being built, to wait for it is allowed. Else the kernel is
@@ -103,7 +107,7 @@ def load_kernel(
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         limits = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"
         raise BuildError(f"a kernel takes at most {limits}")
-    rows = parameter_specs(kernel, weak=weak, strided=strided, paired=paired)
+    rows = parameter_specs(kernel, weak=weak, strided=strided, orders=orders or {}, paired=paired)
     library = open_library(path)
     is_provisional = native and not may_wait and not keeps_gil and is_being_built()
     if not is_provisional:

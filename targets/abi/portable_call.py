@@ -19,7 +19,8 @@ from .parameter_specs import (
     NUMPY,
     WRITEABLE,
     ParameterSpec,
-    has_unordered_strides,
+    fits_order,
+    has_order_of_unit_axis,
 )
 from .pool_control import take_context
 
@@ -94,11 +95,11 @@ def _matches_array(row: ParameterSpec, array: Any) -> bool:
     axes = zip(array.shape, array.strides, row.steps, strict=True)
     if any(dim > 1 and step and s != step for dim, s, step in axes):
         return False
-    if row.bytes in row.steps:
-        return not has_unordered_strides(array, row.steps.index(row.bytes))
+    if row.order and not fits_order(array, row.order):
+        return False
     sizes = zip(array.shape, array.strides, strict=True)
     unit_axes = [k for k, (dim, step) in enumerate(sizes) if dim > 1 and step == row.bytes]
-    return not (row.strided and unit_axes) or has_unordered_strides(array, unit_axes[-1])
+    return not (row.strided and unit_axes and has_order_of_unit_axis(array, unit_axes[-1]))
 
 
 def complex_as_floats(a: Any) -> Any:

@@ -22,6 +22,7 @@ from ..call_plan import (
     KernelInterface,
     complex_params,
     keeps_gil,
+    param_orders,
     python_scalar_params,
     strided_params,
 )
@@ -129,6 +130,7 @@ def _parameter_rows(interface: KernelInterface) -> tuple[ParameterSpec, ...]:
     """The specifications of the parameters, as `load_kernel` makes them."""
     return parameter_specs(
         interface, weak=python_scalar_params(interface), strided=strided_params(interface),
+        orders=param_orders(interface),
         paired=complex_params(interface),
     )
 

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ..analysis.alias_analysis import NEW_ARRAY
+from ..analysis.type_inference.type_lattice import UNKNOWN_ORDER
 from ..frontend.ast_walk import integer_constant, is_none, subscript_items, tree_key
 from ..frontend.macros.macro_context import Context
 from ..types.value_types import ELEMENTS
@@ -19,7 +20,7 @@ from .array_views import element_at, is_unit_length
 from .call_arguments import numpy_function_name
 
 __all__ = [
-    "NestBody", "allocate_array", "dtype_expr", "fresh_indices", "loop_nest",
+    "NestBody", "allocate_array", "dtype_expr", "fresh_indices", "has_known_layout", "loop_nest",
     "may_sort_unit_axes", "product_of", "row_major_index", "store_element", "unit_length_tests",
 ]
 
@@ -101,11 +102,12 @@ def may_sort_unit_axes(value: ast.expr, cx: Context) -> bool:
             pass
         case _:
             return False
-    return cx.fact(array).owner != NEW_ARRAY and not _has_known_layout(array, cx)
+    return cx.fact(array).owner != NEW_ARRAY and not has_known_layout(array, cx)
 
 
-def _has_known_layout(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is no view, or one with no other gaps than its array: an elementwise operation,
+def has_known_layout(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is no view, or one with no other gaps than its array: an array with a name (an
+    argument of a memory order that is known), an elementwise operation,
     rows of an array in C order (``X[1:]``), or a vector without gaps that gets new axes
     (``x[:, None]``).
     """
@@ -114,9 +116,10 @@ def _has_known_layout(e: ast.expr, cx: Context) -> bool:
         case ast.BinOp() | ast.UnaryOp() | ast.Compare():
             return True
         case ast.Name(id=name):
-            return fact.owner is not None and fact.owner.name == name
+            is_whole = fact.owner is not None and fact.owner.name == name
+            return is_whole and fact.order != UNKNOWN_ORDER
         case ast.Subscript(value=base, slice=ast.Slice(step=None)):
-            return cx.fact(base).order == "C" and _has_known_layout(base, cx)
+            return cx.fact(base).order == "C" and has_known_layout(base, cx)
         case ast.Subscript(value=base) if cx.fact(base).rank == 1:
             ty, items = cx.fact(base).array, subscript_items(e)
             is_new = (is_none(i) or ast.unparse(i) == ":" for i in items)

@@ -25,18 +25,21 @@ from loopir.op_table import OPS
 
 from ..analysis.alias_analysis import Owner, owners_may_alias
 from ..analysis.type_inference.type_lattice import UNIT_LENGTH, UNKNOWN_ORDER, Fact
+from ..diagnostics import Rejection
 from ..frontend.ast_walk import integer_constant, same_tree, walk_nodes
-from ..frontend.core_nodes import mark_operation_part
+from ..frontend.core_nodes import mark_operation_part, note_obstacle, source_text
 from ..frontend.macros.bind_operands import bind_fresh
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.replay_guards import unique_nodes
+from ..frontend.source import span_of
 from ..host_nodes import to_ast
 from ..types.effects import stores_to_out
 from ..types.value_types import ELEMENTS, ScalarType
 
 __all__ = [
     "View", "broadcast_views", "element_at", "broadcast_subscripts", "is_unit_length",
-    "is_viewable", "named_array_view", "materialized_view", "scalar_overflow_checks",
+    "is_viewable", "named_array_view", "materialized_view", "note_unknown_order",
+    "scalar_overflow_checks",
     "may_read_array", "scalar_view", "length_mismatches", "view_of", "operands_by_index",
     "operands_to_materialize",
 ]
@@ -185,6 +188,21 @@ def _common_order(orders: set[str]) -> str:
     if len(orders) == 1:
         return orders.pop()
     return UNKNOWN_ORDER if UNKNOWN_ORDER in orders else "C+F"
+
+
+def note_unknown_order(e: ast.expr, cx: Context) -> None:
+    """Notes with `e` that a macro leaves it as it is since the memory order of the array that NumPy
+    would make depends on strides: in the report, of the arguments in `e` whose order is not known.
+    """
+    text = source_text(e)
+    names = dict.fromkeys(
+        n.id for n in walk_nodes(e) if isinstance(n, ast.Name) and (cx.fact(n).rank or 0) > 1
+        and cx.fact(n).order == UNKNOWN_ORDER and n.id in text
+    )
+    of = " and ".join(f"`{name}`" for name in names) or "its operands"
+    message = f"the memory order of `{text}` depends on the strides of {of}"
+    help = "pass arrays in C order, for instance those that `np.ascontiguousarray` returns"
+    note_obstacle(e, Rejection("LOWER_UNSUPPORTED", message, span_of(e), help=help))
 
 
 def length_mismatches(

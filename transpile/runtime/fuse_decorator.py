@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..chunks.chunked_function import AnyCall, ChunkedFunction
     from ..report.loop_report import Report
     from ..report.source_listing import Listing
-    from ..types.value_types import ArgType
+    from ..types.value_types import ArgType, CallSignature
     from ..ufuncs.generalized_ufunc import GeneralizedUfunc
 
 __all__ = ["AnyFused", "Decorator", "Fused", "fuse", "recorded_functions"]
@@ -341,10 +341,14 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     # -- inspection
 
     @property
-    def signatures(self) -> tuple[tuple[ArgType, ...], ...]:
-        """The types of the arguments of calls so far, in order of first appearance."""
+    def signatures(self) -> tuple[CallSignature, ...]:
+        """The types of the arguments of calls so far, in order of first appearance. It prints as
+        ``((f64[:], int), (f64[:, :], int))``.
+        """
+        from ..types.value_types import CallSignature
+
         shared = [self._shared.types] if self._shared else []
-        return (*self._specializations, *shared)
+        return tuple(map(CallSignature, (*self._specializations, *shared)))
 
     def report(self, *args: Any, verbose: bool | None = None, **kwargs: Any) -> Report:
         """A report on the loops in a call with these arguments; the function does not run.

@@ -90,7 +90,7 @@ def result_type(
         out = out[()]
     ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
     if isinstance(ty, ArrayType):
-        return replace(ty, unit_length_axes=())  # the lengths of samples mean nothing
+        return replace(ty, unit_length_axes=(), order=None)  # of the sample alone
     return None if isinstance(ty, (Constant, ListType, ObjectType, Opaque)) else ty
 
 
@@ -142,9 +142,11 @@ def _sample_value(sample: Sample) -> Any:
 
 def _sample_array(ty: ArrayType) -> np.ndarray:
     """An array of the type `ty`, all ones: along the axis `ty.unit` its elements are neighbours in
-    memory; without such an axis, along none.
+    memory; without such an axis, along none, and its axes are in C order unless `ty.order` is "F".
     """
     dtype, shape = ELEMENTS[ty.dtype].numpy, (SAMPLE_LENGTH,) * ty.rank
+    if ty.order == "F":
+        return np.ones((2 * SAMPLE_LENGTH, *shape[1:]), dtype, order="F")[::2]
     if ty.unit is None:
         return np.ones((*shape[1:], 2 * SAMPLE_LENGTH), dtype)[..., ::2]
     if ty.unit == 0:

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, NoneType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from loopir.dtypes import MAX_RANK
 from loopir.lazy_dataclass import replace
 from loopir.process.signal_exceptions import failures
-from targets.abi.parameter_specs import has_unordered_strides
+from targets.abi.parameter_specs import MemoryOrder, fits_order, has_order_of_unit_axis
 from targets.abi.sequence_conversion import SHARING, packed_dtype, shared_array
 
 from ..frontend.defining_modules import is_builtin, is_numpy_random, module_of, package_of
@@ -313,7 +313,8 @@ def _array(a: np.ndarray) -> ArgType:
     ones = tuple(k for k, n in enumerate(a.shape) if n == 1) if a.ndim > 1 else ()
     if not a.flags.aligned:
         return _array_type(name, a.ndim, None, (), ones, aligned=False)
-    return _array_type(name, a.ndim, _unit_stride_axis(a), (), ones)
+    unit = _unit_stride_axis(a)
+    return _array_type(name, a.ndim, unit, (), ones, order=_stride_order(a, unit))
 
 
 _array_type = functools.cache(ArrayType)
@@ -365,13 +366,22 @@ def _unit_stride_axis(a: np.ndarray) -> int | None:
     1. the last axis of a C-contiguous array, as all empty arrays are;
     2. the last axis whose stride is one element;
     3. the last axis of length 0 or 1, whose stride never matters;
-    4. None; also in cases 2 and 3 if the other axes are in neither C nor Fortran order
-       (`has_unordered_strides`): NumPy's results keep such an order, which no kernel does.
+    4. None; also in cases 2 and 3 if that is the last axis and the others are not in C order, or it
+       is the first and they are not in Fortran order (`has_order_of_unit_axis`).
     """
     if a.ndim and a.flags.c_contiguous:
         return a.ndim - 1
     axis = _last_unit_axis(a)
-    return None if axis is None or has_unordered_strides(a, axis) else axis
+    return axis if axis is not None and has_order_of_unit_axis(a, axis) else None
+
+
+def _stride_order(a: np.ndarray, unit: int | None) -> MemoryOrder | Literal["?"] | None:
+    """`ArrayType.order` of `a` with unit stride along `unit`; "C" if it fits both orders."""
+    if a.ndim < 2 or unit == 0 or (unit is not None and a.flags.c_contiguous):
+        return None
+    if unit is not None:
+        return None if unit < a.ndim - 1 or fits_order(a, "C") else "?"
+    return "C" if fits_order(a, "C") else "F" if fits_order(a, "F") else None
 
 
 def _last_unit_axis(a: np.ndarray) -> int | None:

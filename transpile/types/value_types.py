@@ -16,20 +16,21 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from loopir.dtypes import DTYPES, DType
 from loopir.lazy_dataclass import record, replace
+from targets.abi.parameter_specs import MemoryOrder
 
 if TYPE_CHECKING:
     from ..options import Options
 
 __all__ = [
-    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "GeneratorType",
-    "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType", "WrappedFunction",
-    "is_packed", "is_weak", "scalar_class", "sequence_text", "with_mixed_list",
+    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "CallSignature", "Constant", "Function",
+    "GeneratorType", "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType",
+    "WrappedFunction", "is_packed", "is_weak", "scalar_class", "sequence_text", "with_mixed_list",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -67,6 +68,20 @@ class ArrayType:
     """The axes of an argument of rank 2 or more that have length 1, and may be broadcast."""
     aligned: bool = True
     """Whether all elements are aligned in memory. If not, no axis counts as one of unit stride."""
+    order: MemoryOrder | Literal["?"] | None = None
+    """The memory order of an aligned array of rank 2 or more by its strides (`fits_order`), "?" for
+    another one: NumPy's results of operations on it have this order. None: it is the one that
+    ``unit`` tells, "C" if that is the last axis, "F" if it is the first.
+    """
+
+    @property
+    def axis_order(self) -> MemoryOrder | None:
+        """The memory order of the axes, None if it is not known: a vector is in C order."""
+        if self.rank > 1 and self.order:
+            return None if self.order == "?" else self.order
+        if self.unit == self.rank - 1 or self.rank == 1:
+            return "C"
+        return "F" if self.unit == 0 else None
 
     def __str__(self) -> str:
         lengths = ("1" if axis in self.unit_length_axes else ":" for axis in range(self.rank))
@@ -332,3 +347,17 @@ ArgType: TypeAlias = (
     ArrayType | ScalarType | RecordType | ListType | Constant | ObjectType | Opaque
 )
 """The type of an argument, of a part of one, or of a global, as signatures have it."""
+
+
+class CallSignature(tuple[ArgType, ...]):
+    """The types of the arguments of a call, which print as reports show them: ``(f64[:], int)``; of
+    a str that is part of the signature only the type.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        names = (
+            "str" if isinstance(t, Constant) and isinstance(t.value, str) else str(t) for t in self
+        )
+        return f"({', '.join(names)})"

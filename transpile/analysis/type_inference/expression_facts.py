@@ -34,6 +34,7 @@ from .type_facts import Facts, is_new_axis, probe_fact, samples_of
 from .type_lattice import (
     ARRAY_FLAGS,
     INT,
+    REVERSED_ORDER,
     SCALAR,
     UNIT_LENGTH,
     UNKNOWN,
@@ -175,7 +176,8 @@ def _attribute_fact(facts: Facts, e: ast.Attribute) -> Fact:
         return fact_of_types(frozenset({Constant(dtype, type(dtype))}))
     if base.rank and e.attr == "T":
         fact = probe_fact(np.transpose, [base.types]) or Fact(base.rank)
-        return fact._replace(shape=base.shape and base.shape[::-1], owner=base.owner)
+        shape, order = base.shape and base.shape[::-1], REVERSED_ORDER.get(base.order)
+        return fact._replace(shape=shape, owner=base.owner, memory_order=order)
     return _complex_part_fact(base, e.attr) or facts.outer_fact(e)
 
 

@@ -17,8 +17,8 @@ from ..alias_analysis import NEW_ARRAY, Owner
 from .type_probe import Types
 
 __all__ = [
-    "Environment", "ARRAY_FLAGS", "Fact", "INT", "INT_TYPES", "SCALAR", "Shape", "UNIT_LENGTH",
-    "UNKNOWN", "UNKNOWN_ORDER", "broadcast_rank", "fact_of_types", "join_facts",
+    "Environment", "ARRAY_FLAGS", "Fact", "INT", "INT_TYPES", "REVERSED_ORDER", "SCALAR", "Shape",
+    "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "broadcast_rank", "fact_of_types", "join_facts",
     "join_scalar_facts",
 ]
 
@@ -33,6 +33,9 @@ UNIT_LENGTH = HostConst(1)
 """The length of an axis that is known to be 1."""
 
 UNKNOWN_ORDER = "?"  # the memory order of an array where it is not known
+
+REVERSED_ORDER = {"C": "F", "F": "C", UNKNOWN_ORDER: UNKNOWN_ORDER}
+"""By the memory order of an array: that of its transpose."""
 
 INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 """`Fact.types` of a Python int."""
@@ -84,12 +87,11 @@ class Fact(NamedTuple):
     @property
     def order(self) -> str:
         """The memory order of an array's axes: "C", "F" or `UNKNOWN_ORDER`."""
-        unit = self.array.unit if self.array else None
-        if self.rank != 1 and (self.memory_order or unit is None):
-            return self.memory_order or UNKNOWN_ORDER  # a view's `unit` may be an axis of length 1
-        if self.rank == 1 or unit == (self.rank or 0) - 1:
+        if self.rank == 1:
             return "C"
-        return "F" if unit == 0 else UNKNOWN_ORDER
+        if self.memory_order:
+            return self.memory_order  # a view's `unit` may be an axis of length 1
+        return (self.array and self.array.axis_order) or UNKNOWN_ORDER
 
     @property
     def has_named_owner(self) -> bool:
@@ -150,7 +152,10 @@ def _array_type(types: Types) -> ArrayType | None:
     if len({t.dtype for t in arrays}) != 1 or len(arrays) < len(types):
         return None
     first = min(arrays, key=lambda t: (t.aligned, t.unit is not None, t.unit))
-    return first if len({t.unit for t in arrays}) == 1 else replace(first, unit=None)
+    if len({t.unit for t in arrays}) == 1 == len({t.order for t in arrays}):
+        return first
+    orders = {t.axis_order for t in arrays}
+    return replace(first, unit=None, order=(len(orders) == 1 and orders.pop()) or None)
 
 
 @functools.lru_cache(maxsize=1024)

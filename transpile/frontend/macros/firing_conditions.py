@@ -77,16 +77,19 @@ def is_returned(_: ast.AST, cx: Context) -> object:
     return cx.result_uses()
 
 
-def may_be_no_operation(node: ast.AST, _: Context) -> bool:
-    """Whether `node` is an operation that is not defined for all numbers, such as a shift, or a
-    call; but not of ``range`` and ``len``, of which lowering knows the types of arguments.
+def may_be_no_operation(node: ast.AST, cx: Context) -> bool:
+    """Whether `node` is an operation that is not defined for all numbers, such as a shift, or ``-``
+    of NumPy's bools, or a call; but not of ``range`` and ``len``, of which lowering knows the types
+    of arguments.
     """
     match node:
         case ast.Call(func=ast.Name(id="range" | "len")):
             return False
-        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow()):
+        case ast.BinOp(op=ast.Sub(), left=e) | ast.UnaryOp(op=ast.USub(), operand=e):
+            return cx.fact(e).is_bool
+        case ast.BinOp(op=ast.Add() | ast.Mult() | ast.Div() | ast.Pow()):
             return False
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not()):
+        case ast.UnaryOp(op=ast.UAdd() | ast.Not()):
             return False
     return True
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial, reduce
 from typing import TypeAlias
 
 from loopir.algebra.constant_folding import index_const
@@ -78,8 +79,8 @@ def in_bounds_subscript(
        accumulators go is not known at kernel entry.)
     3. The conditions around it, such as ``if i + 1 < n``, imply that it is in bounds, provided that
        something else holds that is known at kernel entry, such as ``n <= len(x)``: that becomes the
-       guard. The subscript is clamped, since vector code computes it also where those conditions
-       do not hold.
+       guard, or an alternative in it. The subscript is clamped, since vector code computes it also
+       where those conditions do not hold.
     4. The ranges of the loops prove it in bounds in all iterations, or a guard at kernel entry
        does: no check. Not if such a guard would always or often fail, as for ``x[i - 1]`` with i
        from 0, which is case 5 (`_prove_or_guard_range`), or ``x[n - 1]`` after
@@ -172,11 +173,12 @@ def _subscript_under_conditions(
                 y[i] = x[i + 1]      →    guard len(x) - n >= 0;  inside = i + 1 < len(x)
                                           x[select(inside, i + 1, 0)]
     """
-    guarded = _entry_margins(b, [m for m in (low_margin, high_margin) if m is not None])
+    margins = [m for m in (low_margin, high_margin) if m is not None]
+    guarded = _entry_margins(b, subscript, margins)
     if guarded is None:
         return None
-    for margin in guarded:
-        _guard_nonnegative(b, margin, node)
+    for alternatives in guarded:
+        _guard_nonnegative(b, alternatives, node)
     at = b.bind_or_reuse(subscript.expr(), "at")
     low = TRUE if low_margin is None else Call("ge", (at, index_const(0)), "bool")
     high = TRUE if high_margin is None else Call("lt", (at, length.ir), "bool")
@@ -196,9 +198,10 @@ def _is_excluded_before(b: IRBuilder, subscript: LinearForm) -> bool:
     return has_number and not b.path.frames and may_never_run(b)
 
 
-def _guard_nonnegative(b: IRBuilder, margin: LinearForm, node: ast.AST) -> None:
-    """Adds a guard at kernel entry that `margin` is >= 0."""
-    add_guard(b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node)
+def _guard_nonnegative(b: IRBuilder, margins: Sequence[LinearForm], node: ast.AST) -> None:
+    """Adds a guard at kernel entry that one of the `margins` is >= 0."""
+    tests = (Call("ge", (margin.expr(), index_const(0)), "bool") for margin in margins)
+    add_guard(b, reduce(partial(bool_op, "or"), tests), "GUARD_BOUNDS", node)
 
 
 def _wrapped_param(b: IRBuilder, subscript: LinearForm, length: LinearForm) -> Expr | None:
@@ -230,27 +233,42 @@ def _is_proved_nonnegative(b: IRBuilder, margin: LinearForm, subscript: LinearFo
     return is_nonnegative(b, margin) or any(is_nonnegative(b, margin - fact) for fact in facts)
 
 
-def _entry_margins(b: IRBuilder, margins: Sequence[LinearForm]) -> list[LinearForm] | None:
-    """The linear forms to guard at kernel entry. If all of them are >= 0, then all `margins` are
-    >= 0 wherever the conditions around the subscript hold.
+def _entry_margins(
+    b: IRBuilder, subscript: LinearForm, margins: Sequence[LinearForm]
+) -> list[list[LinearForm]] | None:
+    """The linear forms to guard at kernel entry, in groups: if in each group one is >= 0, then all
+    `margins` of `subscript` are >= 0 wherever the conditions around the subscript hold.
 
         for i in range(n):
-            if i + 1 < n: x[i + 1]     margin len(x) - 2 - i    →    [len(x) - n]
+            if i + 1 < n: x[i + 1]              margin len(x) - 2 - i    →    [[len(x) - n]]
+            if 0 <= i + k < n: x[i + k]    →    [[len(x) - n - k, len(x) - n]]
 
     Empty: nothing needs a guard. None, and case 3 of `in_bounds_subscript` does not apply, if
 
-    - the conditions help with none of the margins: case 4, without them, needs no clamped
-      subscript;
+    - the conditions help with none of the margins, or not provably, and the subscript contains no
+      number that is known at kernel entry, such as the k above (by such a number a subscript leaves
+      the array in most calls, which is why there is a condition): case 4, without the conditions,
+      needs no clamped subscript;
     - or there is a margin for which a guard is found neither with the conditions
       (`_margin_under_facts`) nor without them (`_margin_over_loops`).
     """
     needed = [_margin_under_facts(b, margin) for margin in margins]
-    if any(n is not None for n in needed):
-        needed = [
-            _margin_over_loops(b, m) if n is None else n
-            for n, m in zip(needed, margins, strict=True)
-        ]
-    return [n for n in needed if n is not None and n.terms] if None not in needed else None
+    has_number = any(not isinstance(a, Dim) and b.known_at_entry(a) for a in subscript.terms)
+    remainders = [
+        _remainders_under_facts(b, m) if n is None else [n]
+        for n, m in zip(needed, margins, strict=True)
+    ]
+    if not (any(remainders) if has_number else any(n is not None for n in needed)):
+        return None
+    groups: list[list[LinearForm]] = []
+    for strict, margin, others in zip(needed, margins, remainders, strict=True):
+        least = None if strict is not None else _margin_over_loops(b, margin)
+        group = [*others] if least is None else [least, *others]
+        if not group:
+            return None
+        if all(form.terms for form in group):
+            groups.append(group)
+    return groups
 
 
 def _margin_over_loops(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
@@ -283,15 +301,23 @@ def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
     if follows_from_facts(b, margin):
         return LinearForm()
     least = loop_extremum(b, margin, False)
-    for fact in b.path.facts:
-        remainder = loop_extremum(b, margin - fact, False)
-        if (
-            min_value(b, remainder - least) > 0  # a weaker condition than `least >= 0`
-            and max_value(b, remainder) >= 0
-            and all(map(b.known_at_entry, remainder.terms))
-        ):
+    for remainder in _remainders_under_facts(b, margin):
+        if min_value(b, remainder - least) > 0:  # a weaker condition than `least >= 0`
             return remainder
     return None
+
+
+def _remainders_under_facts(b: IRBuilder, margin: LinearForm) -> list[LinearForm]:
+    """Linear forms that are known at kernel entry and not always negative. If one of them is >= 0,
+    `margin` is >= 0 wherever the facts of the path hold: each is the least value of the difference
+    to a fact that has a term in common with `margin`.
+    """
+    facts = (f for f in b.path.facts if not f.terms.keys().isdisjoint(margin.terms))
+    forms = (loop_extremum(b, margin - fact, False) for fact in facts)
+    return [
+        form for form in forms
+        if max_value(b, form) >= 0 and all(map(b.known_at_entry, form.terms))
+    ]
 
 
 def _prove_or_guard_range(
@@ -324,7 +350,7 @@ def _prove_or_guard_range(
     if not all(b.known_at_entry(atom) for margin in unproved for atom in margin.terms):
         return False
     for margin in unproved:
-        _guard_nonnegative(b, margin, node)
+        _guard_nonnegative(b, [margin], node)
     return True
 
 

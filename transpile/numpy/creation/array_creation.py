@@ -21,7 +21,7 @@ from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import BOUND, METHOD, fires_on
 from ...frontend.macros.replay_guards import guarded
 from ...random_numbers import array_draw_of
-from ..array_nests import allocate_array, loop_nest
+from ..array_nests import allocate_array, has_known_layout, loop_nest, unit_length_tests
 from ..array_views import element_at, named_array_view, scalar_overflow_checks, scalar_view
 from ..call_arguments import as_python_int
 from ..function_table import ALLOCATING, function_row, functions_where
@@ -142,6 +142,14 @@ def _refill_loop(
     lines = [allocate_array(name, shape, fact.array.dtype, cx)]
     if is_empty:
         return lines
+    layout_tests: list[ast.expr] = []
+    if function in _LIKE and len(shape) > 1:  # NumPy sorts the axes by the strides of `argument`
+        if cx.fact(argument).order != "C":
+            return None
+        if not has_known_layout(argument, cx):
+            layout_tests = unit_length_tests(shape, cx)
+            if len(layout_tests) < len(shape):
+                return None
     fill = scalar_view(fill_value[0], cx)
 
     def body(at: Any) -> list[ast.stmt]:
@@ -151,7 +159,7 @@ def _refill_loop(
     (original,) = cx.code("NAME = E", NAME=name, E=call)
     # NumPy converts the fill value even if there are no elements.
     overflows = scalar_overflow_checks(fill_value[0], fill, fact.array.dtype, cx)
-    return guarded(overflows, original, lines + loop_nest(shape, body, cx), cx)
+    return guarded([*layout_tests, *overflows], original, lines + loop_nest(shape, body, cx), cx)
 
 
 def _shape_lengths(function: Any, argument: ast.expr, cx: Context) -> tuple[ast.expr, ...] | None:

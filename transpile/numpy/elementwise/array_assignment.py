@@ -27,7 +27,7 @@ from ...analysis.type_inference.expression_facts import operator_fact
 from ...analysis.type_inference.type_lattice import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import integer_constant, subscript_items, tree_key, walk_nodes
-from ...frontend.core_nodes import copy_location, mark_operation_part
+from ...frontend.core_nodes import copy_location, mark_operation_part, note_obstacle, obstacle
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
 from ...frontend.macros.macro_context import Context
@@ -51,6 +51,7 @@ from ..array_views import (
     length_mismatches,
     materialized_view,
     may_read_array,
+    note_unknown_order,
     scalar_overflow_checks,
     scalar_view,
     view_of,
@@ -115,6 +116,8 @@ def array_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
     (take,) = cx.code("NAME = E", NAME=name, E=node)
     new = array_assignment(take, cx)
     if new is None:
+        if isinstance(take, ast.Assign) and (noted := obstacle(take.value)) is not None:
+            note_obstacle(node, noted)  # `take` has a copy
         return None
     cx.before(*new)
     return cx.expr("NAME", NAME=name)
@@ -196,6 +199,7 @@ def _assign_new_array(
     if order == "C+F":  # NumPy decides by the strides, as it did for the sample that gave the type
         order = "F" if ty.unit == 0 else "C" if ty.unit == ty.rank - 1 else UNKNOWN_ORDER
     if ty.rank > 1 and order == UNKNOWN_ORDER:
+        note_unknown_order(value, cx)
         return None
     reads = {n.id for n in walk_nodes(value) if isinstance(n, ast.Name)}
     target_name = cx.fresh("a") if name in reads else name

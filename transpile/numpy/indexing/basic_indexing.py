@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...analysis.type_inference.type_facts import is_new_axis
-from ...analysis.type_inference.type_lattice import UNKNOWN_ORDER
+from ...analysis.type_inference.type_lattice import REVERSED_ORDER, UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, is_none, same_tree, subscript_items, walk_nodes
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.macros.bind_operands import bind_fresh
@@ -94,9 +94,6 @@ def unit_slice_out_of_bounds(item: ast.expr, length: ast.expr, cx: Context) -> a
             return cx.expr("I < 0 or I >= N", I=start, N=length)
     return None
 
-
-_REVERSED = {"C": "F", "F": "C"}
-"""By the memory order of an array: that of its transpose. Not of "C+F", of which NumPy decides."""
 
 _Axis = Callable[[ast.expr], ast.expr]
 """From a subscript of an axis of the view to a subscript of the axis of its array."""
@@ -190,7 +187,7 @@ def _permuted_view(array: ast.expr, order: Sequence[int | None] | None, cx: Cont
         return source.at([index[axes.index(k)] for k in range(rank)])
 
     same, reverse = tuple(range(rank)), tuple(range(rank))[::-1]
-    orders = {same: source.order, reverse: _REVERSED.get(source.order, UNKNOWN_ORDER)}
+    orders = {same: source.order, reverse: REVERSED_ORDER.get(source.order, UNKNOWN_ORDER)}
     memory_order = orders.get(tuple(axes), UNKNOWN_ORDER) if rank > 1 else "C"
     return View(tuple(source.shape[k] for k in axes), at, source.checks, memory_order)
 

@@ -21,7 +21,14 @@ from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded, unique_nodes
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of, unit_length_tests
-from ..array_views import View, element_at, is_unit_length, length_mismatches, view_of
+from ..array_views import (
+    View,
+    element_at,
+    is_unit_length,
+    length_mismatches,
+    note_unknown_order,
+    view_of,
+)
 from ..call_arguments import BoundArguments, bind_arguments, representable_constant
 from ..function_row import Fold
 from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, is_array_method
@@ -208,6 +215,7 @@ def _reduction_loops(
         return None
     (result,) = types
     if isinstance(result, ArrayType) and result.rank > 1 and source.order == UNKNOWN_ORDER:
+        note_unknown_order(node, cx)
         return None
     if result.dtype == "f16" and reduction.name in _ROUNDED:
         return None
@@ -224,7 +232,9 @@ def _reduction_loops(
             return None
         mismatches = length_mismatches(source.shape, mask.shape, cx)
         checks = unique_nodes([*checks, *mismatches, *mask.checks])
-    if from_first or reduction.name == "mean":
+    # of an empty array, whose order is not part of its type, NumPy's result has the order
+    has_order = isinstance(result, ArrayType) and result.rank > 1
+    if from_first or reduction.name == "mean" or has_order:
         may_be_empty = [n for n in reduced_lengths if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in may_be_empty]
     (original,) = cx.code("NAME = E", NAME=name, E=node)

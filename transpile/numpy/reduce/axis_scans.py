@@ -21,7 +21,7 @@ from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index, unit_length_tests
-from ..array_views import View, element_at, is_unit_length, view_of
+from ..array_views import View, element_at, is_unit_length, note_unknown_order, view_of
 from ..function_row import Fold
 from ..function_table import FUNCTIONS, is_array_method
 from ..numpy_errors import note_missing_axis
@@ -149,6 +149,7 @@ def _axis_loops(
     if source is None or len(result_dtypes) != 1:
         return None
     if (fact.rank or 0) > 1 and UNKNOWN_ORDER in (source.order, fact.order):
+        note_unknown_order(node, cx)
         return None
     nans = any(ELEMENTS[t].kind == "f" for t in element_dtypes)
     checks = [*source.checks]

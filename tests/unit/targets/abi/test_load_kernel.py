@@ -19,9 +19,11 @@ from loopir.nodes import Kernel, Param
 from loopir.status_bits import STATUS
 from targets.abi import c_api, native_entry, object_layout, parameter_specs, trampoline
 from targets.abi.load_kernel import MISMATCH, LoadedKernel, load_kernel
+from targets.abi.parameter_specs import MemoryOrder, fits_order
 from targets.build.build_kernel import BuildError, build_object
 from targets.c.headers import read_header
 from transpile.types.typeof import type_of
+from transpile.types.value_types import ArrayType
 
 HEAD = """\
 #include <stdint.h>
@@ -179,17 +181,28 @@ def test_axes_that_do_not_follow_in_order(shape: tuple[int, ...], native: bool) 
     rank = len(shape)
     first, last, other = (
         loaded("return 0;", Param("x", "f64", rank, unit), native=native,
-               strided={"x"} if unit is None else ())
-        for unit in (0, rank - 1, None)
+               strided={"x"} if unit is None else (), orders={"x": order} if order else {})
+        for unit, order in ((0, "F"), (rank - 1, "C"), (None, None))
     )
+    by_order: dict[MemoryOrder, Any] = {
+        order: loaded("return 0;", Param("x", "f64", rank), native=native, strided={"x"},
+                      orders={"x": order})
+        for order in ("C", "F")
+    }
     for axes in itertools.permutations(range(rank)):
         block = np.ones(shape).transpose(axes)
-        for x in (block, block[..., ::-1], block[::2], np.broadcast_to(block[:1], block.shape)):
+        stretched = np.broadcast_to(block[:1], block.shape)
+        for x in (block, block[..., ::-1], block[::2], block[:, ::2], stretched):
             unit = type_of(x).unit  # type: ignore[union-attr]
             status = [entry.fast(x) for entry in (first, last, other)]
             assert unit != 0 or status[0] == 0
             assert unit != rank - 1 or status[1] == 0
             assert unit is not None or status == [MISMATCH, MISMATCH, 0]
+            for order, entry in by_order.items():
+                ty = type_of(x)
+                assert isinstance(ty, ArrayType)
+                assert ty.order != order or entry.fast(x) == 0
+                assert entry.fast(x) == MISMATCH or not x.size or fits_order(x, order)
 
 
 @roads

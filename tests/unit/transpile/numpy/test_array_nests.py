@@ -45,7 +45,7 @@ def test_strides_are_numpys(part: int, tmp_path: Path, monkeypatch: pytest.Monke
 VIEWS = ("x", "x[::2, :1]", "x[:1, ::2]", "x[:1].T", "x.T[:, :1]", "x[::-1]", "x[1:]", "x[:, None]")
 CALLS = (
     "{}.astype(np.float32)", "np.array({}, dtype=np.float32)", "{}.astype(np.float64)",
-    "{}.copy()", "{} + 1", "np.clip({}, 0.2, 0.8)", "{} > 0.5",
+    "{}.copy()", "np.full_like({}, 2.0)", "{} + 1", "np.clip({}, 0.2, 0.8)", "{} > 0.5",
 )
 
 
@@ -63,8 +63,6 @@ def test_strides_of_conversions(view: str, tmp_path: Path) -> None:
         source = f"import numpy as np\ndef f(x): return {call.format(view)}\n"
         f = fuse(written(tmp_path, source).f, on_reject="silent")
         for x in arrays_with_unit_axes():
-            if view == "x" and not x.flags.forc:
-                continue  # an argument that is itself a view with gaps: no guard asks for that
             got, expected = f(x), f.__wrapped__(x)
             assert got.strides == expected.strides, (call, view, x.shape, x.strides)
             assert np.array_equal(got, expected)

@@ -1,6 +1,8 @@
 """Views that a function returns: of the array that Python's are of, with its strides."""
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -185,3 +187,102 @@ def test_scalars_that_do_not_fit(f: Callable[..., Any]) -> None:
             fused(x, 300)
     assert fused.stats.compiled == 2
     assert fused.stats.replays == {"GUARD_RAISES": 2}
+
+
+def scaled(a):
+    return a * 2
+
+
+def of_rows(a):
+    return a[::2] + a[0]
+
+
+def transposed_sum(a):
+    return np.sqrt(a.T) + 1.0
+
+
+def kept_axis(a):
+    return np.sum(a, axis=1, keepdims=True)
+
+
+def over_first_axis(a):
+    return np.cumsum(a, axis=0), np.max(a, axis=0), a.astype(np.float32), np.copy(a)
+
+
+def selected(a):
+    return np.where(a > 5.0, a, a[::-1])
+
+
+def layouts(shape: tuple[int, ...], gap: int) -> dict[str, np.ndarray]:
+    """Arrays of `shape`, by name, each in another layout; some without a unit stride if gap > 1."""
+    def block(*lengths: int) -> np.ndarray:
+        return np.arange(1.0, 1.0 + np.prod(lengths)).reshape(lengths)
+
+    steps = tuple(slice(None, None, gap) for _ in shape)
+    wide = block(*(n * gap for n in shape))
+    reverse = block(*(n * gap for n in shape[::-1])).T
+    rotated = np.moveaxis(block(*(n * gap for n in (*shape[1:], shape[0]))), -1, 0)
+    return {
+        "C": wide[steps], "F": np.asfortranarray(wide)[steps], "T": reverse[steps],
+        "rotated": rotated[steps],
+        "swapped": np.swapaxes(np.swapaxes(wide, 0, 1).copy(), 0, 1)[steps],
+        "backwards": wide[steps][(slice(None, None, -1),) * len(shape)],
+        "some backwards": reverse[steps][::-1],
+        "stretched": np.broadcast_to(wide[steps][:1], shape),
+        "one": np.broadcast_to(np.float64(3.0), shape),
+        "equal strides": np.lib.stride_tricks.as_strided(wide, shape, (8 * gap,) * len(shape)),
+    }
+
+
+SHAPES = [(4, 6), (2, 3, 4), (1, 5), (5, 1), (2, 1, 3), (1, 1), (0, 3), (3, 0)]
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    "f", [scaled, of_rows, transposed_sum, kept_axis, over_first_axis, selected],
+    ids=lambda f: f.__name__)
+def test_memory_order_of_arguments(f: Callable[..., Any]) -> None:
+    """The result has the strides and flags of NumPy's, whatever those of the argument are."""
+    fused = fuse(f, on_reject="silent")
+    for shape, gap in itertools.product(SHAPES, (1, 2)):
+        for name, a in layouts(shape, gap).items():
+            if 0 in shape and f in (of_rows, over_first_axis):
+                continue  # raises
+            for got, wanted in zip(_all(fused(a)), _all(f(a)), strict=True):
+                assert got.strides == wanted.strides, (name, shape, gap, a.strides)
+                assert (got.flags.owndata, got.flags.forc) == (
+                    wanted.flags.owndata, wanted.flags.forc)
+                assert np.allclose(got, wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("f", [scaled, of_rows, transposed_sum, kept_axis, selected])
+@pytest.mark.parametrize("shape", [(4, 6), (4, 3, 5)])
+def test_arguments_with_gaps_are_compiled(
+    f: Callable[..., Any], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(f)
+    for name, a in layouts(shape, 2).items():
+        if name in ("C", "F", "T", "backwards"):
+            assert fused(a).strides == f(a).strides
+    assert fused.report(a).target
+
+
+@pytest.mark.parametrize("f", [scaled, kept_axis])
+def test_an_order_that_is_not_known_is_said(f: Callable[..., Any]) -> None:
+    (reason,) = fuse(f).report(layouts((2, 3, 4), 2)["rotated"]).rejections
+    assert re.search("the memory order of `.*` depends on the strides of `a`", reason.message)
+
+
+def both(a, b):
+    return a + b, a * b[0], np.where(a > b, a, b), np.sum(a * b, axis=0, keepdims=True)
+
+
+def test_memory_order_of_two_arguments() -> None:
+    fused = fuse(both, on_reject="silent")
+    for shape, gap in itertools.product([(4, 6), (2, 3, 4), (1, 5), (5, 1)], (1, 2)):
+        of_shape = layouts(shape, gap)
+        for (name, a), (other, b) in itertools.product(of_shape.items(), repeat=2):
+            for got, wanted in zip(fused(a, b), both(a, b), strict=True):
+                assert got.strides == wanted.strides, (name, other, shape, gap)
+                assert np.allclose(got, wanted, rtol=1e-14)

@@ -34,10 +34,12 @@ def test_a_float_where_an_int_would_do_is_named(body: str, tmp_path: Path) -> No
     assert help == "convert it to an int, `int(n)`"
 
 
-@pytest.mark.parametrize("body", ["~x", "x << n", "np.bitwise_and(x, n)", "np.bincount(x)"])
+@pytest.mark.parametrize("body", [
+    "~x", "x << n", "np.bitwise_and(x, n)", "np.bincount(x)", "(x > 1) - (x > n)", "-(x > n)",
+])
 def test_otherwise_the_message_is_that_of_the_exception(body: str, tmp_path: Path) -> None:
     message, help = told(body, 2, tmp_path)
-    assert re.match(r"`.*` raises TypeError: [uC]", message)
+    assert re.match(r"`.*` raises TypeError: [uCnT]", message)
     assert "the exception is Python's own" in help
 
 

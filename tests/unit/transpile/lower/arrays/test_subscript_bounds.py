@@ -55,6 +55,33 @@ def test_windows(body: str, loop: str, tmp_path: Path) -> None:
         assert g.stats.compiled == 3, g.stats
 
 
+BORDERS = {
+    "in a loop":
+        "for i in range(n):\n        a = i + d\n        if 0 <= a < n and x[a] > 0: s += x[a]",
+    "beside": "for i in range(n):\n        if 0 <= d < n and x[d] > 0: s += x[d] + x[i]",
+    "without a loop": "if 0 <= d < n and x[d] > 0:\n        s += x[d]",
+    "above": "for i in range(n):\n        if i + d < n: s += x[i + d]",
+    "nested": "for i in range(n):\n        if i + d >= 0:\n            if i + d < n: s += x[i + d]",
+    "rows": "for i in range(n):\n        if 0 <= i + d < n and 0 <= d < n: s += X[i + d, d]",
+}
+
+
+@pytest.mark.parametrize("body", BORDERS)
+def test_a_border_that_is_an_argument(body: str, tmp_path: Path) -> None:
+    """The length is an argument, not ``len(x)``; the guard holds where the test keeps the subscript
+    in bounds, so that no call is replayed."""
+    text = f"def f(x, X, n, d):\n    s = 0.0\n    {BORDERS[body]}\n    return s\n"
+    f = written(tmp_path, text).f
+    x, X = np.arange(1.0, 21.0), np.arange(400.0).reshape(20, 20)
+    g = fuse(f, on_reject="raise")
+    distances = (0, 1, 3, 19, 20, 30, *((-1, -3, -30) if body != "above" else ()))
+    for n, d in ((n, d) for n in (20, 13) for d in distances):
+        assert_same(outcome(g, (x, X, n, d)), outcome(f, (x, X, n, d)), f"{n}, {d}")
+    assert g.stats.compiled == 2 * len(distances), g.stats
+    for n, d in ((25, 0), (25, 10), (25, -10), (20, -1)):  # beyond the end, or wrapped
+        assert_same(outcome(g, (x, X, n, d)), outcome(f, (x, X, n, d)), f"{n}, {d}")
+
+
 @pytest.mark.parametrize("code", [
     "if n == 0:\n        return 0.0\n    return x[n - 1]",
     "if n == 0:\n        return 0.0\n    y = x[n - 1]\n    return y + sum(x[:n])",
