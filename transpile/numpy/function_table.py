@@ -46,7 +46,7 @@ __all__ = [
 
 
 STATIC_PARAMETERS = frozenset((
-    "axis", "axes", "axis1", "axis2", "source", "destination", "offset", "keepdims", "ddof", "bias",
+    "axis", "axes", "axis1", "axis2", "source", "destination", "offset", "keepdims", "bias",
     "rowvar", "ord", "decimals", "repeats", "edge_order", "deg", "equal_nan", "copy", "increasing",
     "wrap",
 ))

@@ -445,8 +445,8 @@ source: an argument with more values is no selector of code, and is passed as an
 """
 
 MAX_STATIC_VALUES = 16
-"""As `MAX_VALUES`, of ints that must be known (an axis) and of functions: without the value nothing
-compiles.
+"""As `MAX_VALUES`, of ints that must be known (an axis), of functions, and of the classes of an
+argument whose attributes are read: without them nothing compiles.
 """
 
 
@@ -509,16 +509,20 @@ class SignatureResolver:
     def _type_if_too_many(
         self, ty: ArgType, place: int, signatures: Collection[tuple[ArgType, ...]]
     ) -> ArgType:
-        """`ty`; but if `ty` is the value of the argument at `place` (a constant or a function), and
-        the earlier `signatures` have too many values there, the type of any such value, as each
-        value takes a compilation.
+        """`ty`; but if `ty` is the value of the argument at `place` (a constant or a function) or
+        its class, and the earlier `signatures` have too many values or classes there, the type of
+        any such value, as each takes a compilation.
 
             "a", then "b", "c", "d"    →    Constant("a"), …, Constant("c"), then any str
 
-        The limit is `MAX_VALUES`, or `MAX_STATIC_VALUES` for ints, bools and functions, without
-        whose value nothing compiles. None, and strs that occur in the function's own source, are
+        The limit is `MAX_VALUES`, or `MAX_STATIC_VALUES` for ints, bools, functions and classes,
+        without which nothing compiles. None, and strs that occur in the function's own source, are
         never too many, and do not count among the others.
         """
+        if isinstance(ty, ObjectType) and not ty.is_tuple:
+            classes = {t.kind for s in signatures if isinstance(t := s[place], ObjectType)}
+            is_new = ty.kind not in classes and len(classes) >= MAX_STATIC_VALUES
+            return ty.opaque if is_new else ty
         if not isinstance(ty, (Constant, Function)):
             return ty
         in_source = string_constants(self._function.__code__)

@@ -321,6 +321,11 @@ class ObjectType:
         """Whether it is a tuple or a named tuple."""
         return issubclass(self.kind, tuple)
 
+    @property
+    def opaque(self) -> Opaque:
+        """The type for any object, where the signature must not depend on its class."""
+        return Opaque("object")
+
     def key(self, key: Key) -> Key | None:
         """The key in `parts` of the part ``p.key`` or ``p[key]``: for -1 that of the last item, for
         an index of a named tuple the name of the field. None if there is no such part.

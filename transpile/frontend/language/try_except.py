@@ -29,12 +29,14 @@ from collections.abc import Callable, Sequence
 
 from ...analysis.definite_assignment import unassigned_names
 from ...analysis.type_inference.flow_facts import enter_loop, facts_at_exceptions, record_facts
+from ...diagnostics import Rejection
 from ..ast_walk import copy_tree, is_none, replace_node, walk_nodes, walk_statements
-from ..core_nodes import copy_location, fix_missing_locations
+from ..core_nodes import copy_location, fix_missing_locations, note_obstacle
 from ..defining_modules import is_python_class
 from ..macros.exception_risks import ExceptionRisks, Unsupported
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
+from ..source import span_of
 from .structure_exits import NotStructured, exits_of_block
 
 __all__ = ["try_statement"]
@@ -79,8 +81,13 @@ def try_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     if __debug__ and cx.resolve(_ASSERTION_ERROR) is AssertionError:
         node = _with_raises(node)
-    if any(_reads_exception(h, cx) for h in node.handlers):
-        return None
+    for handler in node.handlers:
+        if _reads_exception(handler, cx):
+            message = "the handler needs the exception, which compiled code does not make"
+            help = "note in the loop what failed, such as its place, and make a message after it"
+            place = span_of(handler)
+            note_obstacle(node, Rejection("LOWER_UNSUPPORTED", message, place, help=help))
+            return None
     lines = _rewritten(node, cx, _TryRewriter.rewrite)
     return lines or _rewritten(node, cx, _TryRewriter.rewrite_with_number)
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from functools import partial, reduce
 from typing import TypeAlias
 
 from loopir.algebra.constant_folding import index_const
@@ -200,8 +199,12 @@ def _is_excluded_before(b: IRBuilder, subscript: LinearForm) -> bool:
 
 def _guard_nonnegative(b: IRBuilder, margins: Sequence[LinearForm], node: ast.AST) -> None:
     """Adds a guard at kernel entry that one of the `margins` is >= 0."""
-    tests = (Call("ge", (margin.expr(), index_const(0)), "bool") for margin in margins)
-    add_guard(b, reduce(partial(bool_op, "or"), tests), "GUARD_BOUNDS", node)
+    holds: Expr | None = None
+    for margin in margins:
+        test = Call("ge", (margin.expr(), index_const(0)), "bool")
+        holds = test if holds is None else bool_op("or", holds, test)
+    assert holds is not None
+    add_guard(b, holds, "GUARD_BOUNDS", node)
 
 
 def _wrapped_param(b: IRBuilder, subscript: LinearForm, length: LinearForm) -> Expr | None:

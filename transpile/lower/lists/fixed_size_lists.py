@@ -20,7 +20,7 @@ from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Dim, Expr, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.liveness import names_read
-from ...frontend.ast_walk import walk_nodes
+from ...frontend.ast_walk import is_none, walk_nodes
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
@@ -213,6 +213,10 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         return False
     b, (counts, item) = ctx.b, repetition
     lengths = [_bind_list_length(ctx, _lower_list_length(ctx, n, name)) for n in counts]
+    if is_none(item):
+        message = f"the items of `{name}` are None at first, and no list of None is compiled"
+        help = "if the other items are numbers, use numbers alone, of which one stands for none"
+        refuse("LOWER_UNSUPPORTED", message, value, help=help)
     number = bind_num(b, lower_real(ctx, item), "item")
     require_item_type(ctx, number, number.dtype, value)
     if number.strong is not None and number.dtype not in ("f64", "i64", "bool"):

@@ -15,7 +15,7 @@ from loopir.lazy_dataclass import record
 
 from ...analysis.type_inference.type_lattice import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, is_none
-from ...frontend.macros.bind_operands import bind_fresh, bind_operand
+from ...frontend.macros.bind_operands import bind_fresh, bind_operand, bind_unless_repeatable
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded, unique_nodes
@@ -61,7 +61,7 @@ class Reduction:
     axes: tuple[int, ...]  # the reduced axes, ascending, from 0
     rank: int  # of the array
     keepdims: bool = False  # whether reduced axes stay, with length 1
-    ddof: int = 0  # of var and std
+    ddof: ast.expr | None = None  # of var and std, if given: an int
     initial: ast.expr | None = None  # the first accumulator; None: that of the function
     where: ast.expr | None = None  # the mask of the elements to combine; None: all
 
@@ -136,7 +136,7 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
 
     - for other calls;
     - where the operand is not surely an array whose rank is known;
-    - where ``axis`` or ``keepdims`` is no constant, or ``ddof`` no constant from 0;
+    - where ``axis`` or ``keepdims`` is no constant, or ``ddof`` no int;
     - with other arguments. ``initial`` is taken where the row says so (`Fold.initial`), ``where``
       of all but ``mean`` and the derived functions.
 
@@ -166,12 +166,12 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
     if axes is None:
         note_missing_axis(node, _listed_axes(axis), rank)
     keepdims = arguments.pop("keepdims", ast.Constant(False))
-    ddof = integer_constant(arguments.pop("ddof", None), 0) if name in ("var", "std") else 0
+    ddof = arguments.pop("ddof", None) if name in ("var", "std") else None
     is_constant = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
     takes_initial = name in REDUCTIONS and REDUCTIONS[name].initial
     initial = arguments.pop("initial", None) if takes_initial else None
     where = arguments.pop("where", None) if name in REDUCTIONS and name != "mean" else None
-    if arguments or axes is None or not is_constant or ddof is None or ddof < 0:
+    if arguments or axes is None or not is_constant or not (ddof is None or cx.fact(ddof).is_int):
         return None
     assert isinstance(keepdims, ast.Constant)
     return Reduction(name, array, axes, rank, bool(keepdims.value), ddof, initial, where)
@@ -385,11 +385,21 @@ def derived_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     square = _squared_magnitude(cx.expr("NP.subtract(X, M)", M=mean, **parts), cx)
     lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in reduction.axes]
     count = product_of(lengths, cx)
-    if reduction.ddof:
-        count = cx.expr("max(N - D, 0)", N=count, D=ast.Constant(reduction.ddof))
-    text = "NP.divide(NP.sum(S, axis=A, keepdims=K), N)"
-    variance = cx.expr(text, S=square, N=count, **parts)
-    return variance if reduction.name == "var" else cx.expr("NP.sqrt(V)", NP=cx.numpy, V=variance)
+    text = "NP.divide(NP.sum(S, axis=A, keepdims=K), N - D)"
+    if reduction.name == "std":
+        text = f"NP.sqrt({text})"
+    if reduction.ddof is None:
+        return cx.expr(text.replace("N - D", "N"), S=square, N=count, **parts)
+    ddof = bind_unless_repeatable(reduction.ddof, "ddof", cx)
+    result = cx.expr(text, S=square, N=count, D=ddof, **parts)
+    name, warns = cx.fresh(reduction.name), cx.expr("N <= D", N=count, D=ddof)
+
+    def lines() -> list[ast.stmt]:
+        assert isinstance(node, ast.Call)
+        (original,) = cx.code("NAME = E", NAME=name, E=node)
+        return guarded([warns], original, cx.code("NAME = E", NAME=name, E=result), cx)
+
+    return cx.bound_name(name, lines)
 
 
 def _squared_magnitude(x: ast.expr, cx: Context) -> ast.expr:

@@ -118,6 +118,7 @@ def test_it_is_compiled() -> None:
     f(out=out, y=y, x=x, a=a)
     assert counts(f) == (2, {})
     assert f.signatures == ((FLOAT, F64, F64, F64),)
+    assert str(f.signatures) == "((float, f64[:], f64[:], f64[:]),)"
     assert f.stats.seconds > 0
 
 
@@ -140,6 +141,23 @@ def test_many_signatures() -> None:
                 assert (out == 3).all()
     assert counts(f) == (8, {})
     assert len(f.signatures) == 4
+
+
+def test_classes_of_an_argument_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transpile.runtime.specialization.MAX_STATIC_VALUES", 2)
+
+    @fuse(on_reject="silent")
+    def scaled(x, c):
+        s = 0.0
+        for v in x:
+            s += v * c.factor
+        return s
+
+    for k in range(6):
+        kind = type(f"Scale{k}", (), {"factor": float(k)})
+        assert scaled(np.ones(4), kind()) == 4 * k
+    assert len(scaled.signatures) == 3
+    assert counts(scaled) == (2, {"LOWER_TYPE": 4})
 
 
 def test_strided_and_contiguous_arrays_have_their_own_code() -> None:

@@ -306,3 +306,19 @@ def test_a_class_that_is_bound_anew(tmp_path: Path) -> None:
     module.Stop = kept
     module.ValueError = KeyError
     raised_as_python(fused, module.f, "a builtin")
+
+
+def test_a_handler_that_needs_the_exception_is_named() -> None:
+    def messages(x):
+        out = 0
+        for v in x:
+            try:
+                out += 10 // v
+            except ZeroDivisionError as e:  # noqa: PERF203 (the handler is what is tested)
+                raise ValueError(str(e)) from e
+        else:
+            out += 100
+        return out
+
+    (rejection,) = fuse(messages).report([1, 2]).rejections
+    assert rejection.message == "the handler needs the exception, which compiled code does not make"

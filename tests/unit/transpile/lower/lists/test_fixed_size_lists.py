@@ -171,3 +171,17 @@ def test_a_table_by_ranges_of_its_lengths_is_never_made() -> None:
     text = fuse(filled).emit("loopir", 4, 3)
     assert "own(" not in text, text
     assert "inside" not in text, text
+
+
+def test_a_list_of_none_is_named() -> None:
+    def best(x):
+        found = [None] * len(x)
+        for i in range(len(x)):
+            if found[i] is None:
+                found[i] = x[i]
+        return found
+
+    (rejection,) = fuse(best).report([1.5]).rejections
+    assert rejection.message == \
+        "the items of `found` are None at first, and no list of None is compiled"
+    assert "if the other items are numbers" in (rejection.help or "")

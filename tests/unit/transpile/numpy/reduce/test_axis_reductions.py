@@ -126,3 +126,26 @@ def test_the_first_place_in_order(f: Any, dtype: Any) -> None:
                 mine, theirs = B.copy(order="K"), B.copy(order="K")
                 assert_same(outcome(fused, (mine,)), outcome(f, (theirs,)), f"{f.__name__} {B}")
     assert fused.stats.compiled or (f is among_written and dtype is np.bool_)
+
+
+def variances(x, k):
+    return np.var(x, axis=0, ddof=k), x.std(ddof=k + 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_degrees_of_freedom_are_an_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kernel serves all of them; where none is left, NumPy warns, also if an element is NaN."""
+    fused = fuse(variances, on_reject="silent")
+    for k in (0, 1, 2, 3, 7, -1, 2**62):
+        for x in (np.arange(12.0).reshape(3, 4), np.array([[np.nan, 1.0]])):
+            assert_same(outcome(fused, (x, k)), outcome(variances, (x, k)), f"{k}")
+    assert len(fused.signatures) == 2
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fuse(variances)(np.ones((4, 4)), 2)
+
+
+def test_no_degree_of_freedom_warns() -> None:
+    fused = fuse(variances, on_reject="silent")
+    fused(np.ones((4, 4)), 1)
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom"):
+        fused(np.array([[np.nan, 1.0]]), 1)
