@@ -8,6 +8,7 @@ rewrites others::
     np.ndarray(shape=n, dtype=t)               np.empty(n, t)
     np.zeros(n, t, "F")                   →    np.zeros(n, t, order="F")
     np.ones_like(x, shape=(n, 2))              np.ones((n, 2), x.dtype)
+    np.zeros_like(x)                           np.zeros(x.shape, x.dtype)       x has gaps
 """
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from ...frontend.ast_walk import is_none
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
+from ..array_nests import has_known_layout
 from ..call_arguments import BoundArguments, bind_arguments, constant_flag
 
 __all__ = ["allocation_form", "is_allocation_form"]
@@ -62,7 +64,9 @@ def allocation_form(node: ast.AST, cx: Context) -> ast.expr | None:
 
     None for an array in given memory (``buffer=``), and where the memory order is not known.
     """
-    if not isinstance(node, ast.Call) or is_allocation_form(node, cx.resolve(node.func)):
+    if not isinstance(node, ast.Call):
+        return None
+    if is_allocation_form(node, cx.resolve(node.func)) and not _is_like_array_with_gaps(node, cx):
         return None
     bound = bind_arguments(node, cx, _SIGNATURES)
     if bound is None:
@@ -78,6 +82,22 @@ def allocation_form(node: ast.AST, cx: Context) -> ast.expr | None:
     return None if new is None else copy_location(new, node)
 
 
+def _is_like_array_with_gaps(call: ast.Call, cx: Context) -> bool:
+    """Whether `call` makes an array like one of which `_has_gaps_in_c_order` is true."""
+    name = getattr(cx.resolve(call.func), "__name__", "")
+    return name.endswith("_like") and bool(call.args) and _has_gaps_in_c_order(call.args[0], cx)
+
+
+def _has_gaps_in_c_order(x: ast.expr, cx: Context) -> bool:
+    """Whether `x` is an argument without an axis of unit stride, whose axes are in C order, so that
+    those of a new array like it are, too.
+    """
+    fact = cx.fact(x)
+    has_gaps = fact.array is not None and fact.array.rank > 1 and fact.array.unit is None
+    is_in_order = has_gaps and fact.order == "C" and has_known_layout(x, cx)
+    return is_in_order and isinstance(x, ast.Name)
+
+
 def _form(bound: BoundArguments, order: str | None, cx: Context) -> ast.Call | None:
     """The canonical form of the call with the arguments `bound`; None where the order of the new
     array is not known.
@@ -89,6 +109,8 @@ def _form(bound: BoundArguments, order: str | None, cx: Context) -> ast.Call | N
         in_c_order = fact.array is not None and (fact.order == "C" or fact.rank == 1)
         if order in ("A", "K") or (order == "C" and in_c_order) or fact.rank == 1:
             order = None  # as the array that it is like
+        if shape is None and order is None and _has_gaps_in_c_order(first, cx):
+            shape = cx.expr("X.shape", X=first)
         if shape is not None:
             has_axes = not isinstance(shape, (ast.Tuple, ast.List)) or shape.elts
             if not in_c_order or not isinstance(first, ast.Name) or not has_axes:

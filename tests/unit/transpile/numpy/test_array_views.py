@@ -209,6 +209,10 @@ def over_first_axis(a):
     return np.cumsum(a, axis=0), np.max(a, axis=0), a.astype(np.float32), np.copy(a)
 
 
+def like(a):
+    return np.zeros_like(a), np.full_like(a, 2.0), np.ones_like(a, dtype=np.float32) * 2
+
+
 def selected(a):
     return np.where(a > 5.0, a, a[::-1])
 
@@ -239,7 +243,7 @@ SHAPES = [(4, 6), (2, 3, 4), (1, 5), (5, 1), (2, 1, 3), (1, 1), (0, 3), (3, 0)]
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
-    "f", [scaled, of_rows, transposed_sum, kept_axis, over_first_axis, selected],
+    "f", [scaled, of_rows, transposed_sum, kept_axis, over_first_axis, like, selected],
     ids=lambda f: f.__name__)
 def test_memory_order_of_arguments(f: Callable[..., Any]) -> None:
     """The result has the strides and flags of NumPy's, whatever those of the argument are."""
@@ -266,6 +270,13 @@ def test_arguments_with_gaps_are_compiled(
         if name in ("C", "F", "T", "backwards"):
             assert fused(a).strides == f(a).strides
     assert fused.report(a).target
+
+
+def test_arrays_like_an_argument_with_gaps_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    for name in ("C", "backwards"):
+        a = layouts((4, 6), 2)[name]
+        assert [x.strides for x in fuse(like)(a)] == [x.strides for x in like(a)]
 
 
 @pytest.mark.parametrize("f", [scaled, kept_axis])
