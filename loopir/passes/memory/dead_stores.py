@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, changed_names, names_read
@@ -34,7 +35,8 @@ __all__ = ["dead_stores", "without_dead_stores"]
 
 def dead_stores(kernel: Kernel) -> Kernel:
     """Remove a store that a later store of the same block overwrites, before anything may read the
-    element; where the later store is masked, merge both into one with a select.
+    element; where the later store is masked, merge both into one with a select. If both are masked,
+    as those of ``if`` and ``elif`` are, the one stores where either mask is true.
 
     If-conversion makes such pairs: of ``y[i] = a`` and ``if c: y[i] = b`` the second becomes a
     masked store. The value of a removed store is still computed, since that may raise a float flag;
@@ -47,8 +49,8 @@ def dead_stores(kernel: Kernel) -> Kernel:
             for i in loop(0, x.shape[0]):
                 y[i] = x[i] * 2.0
                 y[i] = where(x[i] > 1.0, 1.0)
-                z[i] = 0.0
-                z[i] = x[i]
+                z[i] = where(x[i] > 2.0, 0.0)
+                z[i] = where(x[i] < 0.0, x[i])
 
     after::
 
@@ -60,7 +62,7 @@ def dead_stores(kernel: Kernel) -> Kernel:
                 y_1 = x[i] * 2.0
                 y[i] = select(x[i] > 1.0, 1.0, y_1)
                 z_1 = 0.0
-                z[i] = x[i]
+                z[i] = where((x[i] > 2.0) | (x[i] < 0.0), select(x[i] < 0.0, x[i], z_1))
     """
     tracker = _StoreTracker(AliasInfo(kernel), FreshNames(kernel), advanced_accums(kernel))
     return map_blocks(kernel, tracker.block, vectors=False)
@@ -108,7 +110,8 @@ class _StoreTracker:
             new[k] = Assign(value.name, s.value, span=s.span)
             if later.mask not in (None, s.mask):
                 merged = Call("select", (later.mask, later.value, value), value.dtype)
-                new[k + 1 + overwriter] = replace(later, value=merged, mask=None)
+                mask = s.mask and rewrite(Call("or", (s.mask, later.mask), "bool"))
+                new[k + 1 + overwriter] = replace(later, value=merged, mask=mask)
         return stmts if all(a is b for a, b in zip(new, stmts, strict=True)) else tuple(new)
 
     def overwriting_store(self, s: Store, rest: Sequence[Stmt]) -> int | None:
@@ -128,14 +131,14 @@ class _StoreTracker:
         is_indexed_by_load = any(isinstance(n, Load) for e in s.index for n in walk(e))
         if is_indexed_by_load or names_read(*s.index) & self.counts:
             return None
-        can_merge, keeps_mask = self.merges and s.mask is None, True
+        can_merge, keeps_mask = self.merges, True
         read_by_mask = () if s.mask is None else arrays_read((s.mask,))
         for k, later in enumerate(rest):
             if self.may_observe(later, s):
                 return None
             if isinstance(later, Store) and _same_element(s, later):
                 is_covered = later.mask is None or (keeps_mask and later.mask == s.mask)
-                return k if can_merge or is_covered else None
+                return k if (can_merge and keeps_mask) or is_covered else None
             written = arrays_written((later,))
             can_merge = can_merge and not self.memory.overlap((s.array,), written)
             keeps_mask = keeps_mask and not self.memory.overlap(read_by_mask, written)

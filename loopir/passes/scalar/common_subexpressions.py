@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any, TypeAlias
 
 from ...analysis.mod_ref import AliasInfo, arrays_written
@@ -175,16 +176,17 @@ class _ValueNumbering:
         self.of: dict[ValueKey, int] = {}
         self.parts: list[tuple[int, ...]] = []  # the operands of each number
         self.remainders: dict[int, ValueKey] = {}  # those of integers: their keys, but for the name
-        # how often what a load or a counter reads has been written so far
-        self.stores: Counter[str] = Counter()
-        self.counts: Counter[str] = Counter()
+        # what a load or a counter reads: the number of the latest write to each array, each counter
+        self.stores: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
+        self.writes = count(1)
         self.assigned: dict[str, int] = {}  # the numbers of the values of assigned names
 
     def assign(self, name: str, number: int) -> None:
         """`name` is assigned the value of this number: ``t = x; y = t + 1`` computes ``x + 1``."""
         self.assigned[name] = number
 
-    def leave(self, b: Block) -> None:
+    def _leave(self, b: Block) -> None:
         """Called after a nested block, whose names another block may bind again."""
         for s in b.stmts:
             if isinstance(s, Assign):
@@ -194,15 +196,21 @@ class _ValueNumbering:
         """Invalidate what `s` may write: later loads of it get new numbers."""
         if isinstance(s, Assign):
             return
-        self.stores.update(arrays_written((s,)))
-        self.counts.update(advanced_accums(s))
+        self.stores |= dict.fromkeys(arrays_written((s,)), next(self.writes))
+        self.counts |= dict.fromkeys(advanced_accums(s), next(self.writes))
 
-    def enter(self, s: Stmt) -> None:
-        """Called before the blocks of `s`. If `s` is a loop, an earlier iteration may have written
-        what `s` writes, so loads of it get new numbers.
+    def in_blocks(self, s: Stmt) -> Iterator[Block]:
+        """The blocks of `s`, each with the state in which it begins. If `s` is a loop, an earlier
+        iteration may have written what `s` writes, so loads of it get new numbers. What one side of
+        a branch writes, the other one does not see.
         """
         if not isinstance(s, If):
             self.write(s)
+        stores, counts = self.stores, self.counts
+        for b in nested_blocks(s):
+            self.stores, self.counts = {**stores}, {**counts}
+            yield b
+            self._leave(b)
 
     def number(self, e: Expr, operands: tuple[int, ...]) -> int:
         """The number of `e`, whose operands have these numbers."""
@@ -225,17 +233,17 @@ class _ValueNumbering:
         return {n: quotient for n, quotient in quotients.items() if quotient is not None}
 
     def _kind(self, e: Expr) -> ValueKey:
-        """The key of `e` without its operands; of a load, also how often its array may have been
-        written.
+        """The key of `e` without its operands; of a load, also when its array may have been written
+        last.
         """
         match e:
             case Call():
                 return (e.op, e.dtype, e.lanes)
             case Load():
                 shared = (n for w, n in self.stores.items() if self.memory.shared(e.array, w))
-                return (e.array, e.lanes, e.axis, e.step, sum(shared))
+                return (e.array, e.lanes, e.axis, e.step, max(shared, default=0))
             case Var():
-                return (e, self.counts[e.name])
+                return (e, self.counts.get(e.name, 0))
             case Const() | Dim():
                 return (e,)
             case Broadcast() | Ramp():
@@ -296,10 +304,8 @@ class _Naming:
                 self.numbering.assign(s.name, self.numbers[-1][-1])
                 if in_block:
                     self.nameable.add(self.numbers[-1][-1])
-            for inner in nested_blocks(s):
-                self.numbering.enter(s)
+            for inner in self.numbering.in_blocks(s):
                 self.count(inner, False)
-                self.numbering.leave(inner)
             self.numbering.write(s)
         for e in b.results:
             self.root(e, in_block)
