@@ -37,6 +37,7 @@ promote_f16 = lazy_function(__package__, "canonical.promote_f16")
 simplify = lazy_function(__package__, "canonical.simplify")
 check_elimination = lazy_function(__package__, "checks.check_elimination")
 defer_overflow = lazy_function(__package__, "checks.defer_overflow")
+demanded_bits = lazy_function(__package__, "checks.demanded_bits")
 hoist_capacity = lazy_function(__package__, "checks.hoist_capacity")
 hoist_checks = lazy_function(__package__, "checks.hoist_checks")
 hoist_overflow = lazy_function(__package__, "checks.hoist_overflow")
@@ -271,6 +272,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
     Pass(run=delinearize, when=_divides, reason="check_elimination then proves rows and columns"),
     Pass(
+        run=demanded_bits, needs=(Check,), when=_shifts_or_masks,
+        reason="no pass has concluded from a check yet what the values are",
+    ),
+    Pass(
         run=check_elimination, when=_has_checks_or_roots,
         reason="later passes need not preserve a check that is removed",
     ),
@@ -281,13 +286,11 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(run=simplify, reason="folds the conditions that check_elimination decided"),
     Pass(
         run=popcount_loops, needs=(While,),
-        reason="after check_elimination, which drops checks of unsigned numbers; the loops around"
-        " are then innermost",
+        reason="loops around are innermost once check_elimination has dropped what never fails",
     ),
     Pass(
         run=nest_ranges, needs=(Check,), when=contains_nest,
-        reason="after check_elimination, which drops checks of other nests; partition_loops splits"
-        " the loops of a nest",
+        reason="check_elimination has dropped checks of other nests; partition_loops splits nests",
     ),
     Pass(
         run=partition_loops,

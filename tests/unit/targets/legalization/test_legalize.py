@@ -504,10 +504,17 @@ def chosen(y: mut({dtype}[::1]), s: {dtype}, t: f64, b: bool):
 
 
 def test_dear_bodies_are_branched_around() -> None:
-    dear, cheap = (parse(KERNELS[name]) for name in ("filter_dear", "filter_store"))
+    dear, cheap = (parse(KERNELS[name]) for name in ("filter_dear", "filter_fold"))
     assert all(loops(dear, t)[0].skips == (t in VECTOR_TARGETS) for t in TARGETS)
     assert not any(loops(cheap, t)[0].skips for t in TARGETS)
     assert all(loops(asking(cheap, skips=True), t)[0].skips for t in VECTOR_TARGETS)
+
+
+def test_masked_stores_are_branched_around_where_masks_are_lanes() -> None:
+    """In four registers at once, so that a branch is predicted where many lanes are stored."""
+    stores = {t: loops(parse(KERNELS["filter_store"]), t)[0] for t in VECTOR_TARGETS}
+    assert {t for t, loop in stores.items() if loop.skips} == {"sse2", "avx2", "neon"}
+    assert all(loop.group >= 4 * loop.width for t, loop in stores.items() if t != "avx512")
 
 
 def test_cheap_predicates_are_asked_twice() -> None:
