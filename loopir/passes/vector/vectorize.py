@@ -131,7 +131,8 @@ def predicate_loop(
         return None
     (mask,) = masks
     assert mask is not None
-    if memory.crosses(mask, loop.body):
+    uses = [k for k, s in enumerate(loop.body) if not isinstance(s, Assign)]
+    if memory.crosses(mask, loop.body if reductions else loop.body[: uses[-1]]):
         return None  # a store may change the mask of the next one
     unmasked = tuple(_without_mask(s, mask) for s in loop.body)
     unmasked_reductions = tuple(_without_condition(f, mask) for f in reductions)
