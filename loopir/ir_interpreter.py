@@ -120,8 +120,13 @@ class _Interpreter:
                 if lanes == 1:
                     return start
                 return start + (self.active_lanes(lanes) * step).astype(start.dtype)
-            case ir.HReduce(op, value):
-                return self.reduce_by_halving(op, self.expr(value), e.dtype)
+            case ir.HReduce(op, value, place):
+                lanes = self.expr(value)
+                reduced = self.reduce_by_halving(op, lanes, value.dtype)
+                if place is None:
+                    return reduced
+                places = np.asarray(self.expr(place))
+                return np.where(lanes == reduced, places, np.iinfo(places.dtype).max).min()
             case _:
                 return assert_never(e)
 

@@ -102,8 +102,8 @@ def _call(e: ast.Call, f: str, args: list[ast.expr], env: Env) -> ir.Expr:
             return ir.Broadcast(read_expr(x, env), read_lanes(lanes))
         case "ramp", [x, step, lanes]:
             return ir.Ramp(read_expr(x, env), read_int(step), read_lanes(lanes))
-        case "hreduce", [op, x]:
-            return ir.HReduce(read_text(op), read_expr(x, env))
+        case "hreduce", [op, x, *places]:
+            return ir.HReduce(read_text(op), *(read_expr(e, env) for e in (x, *places)))
         case _ if f in OPS and f != "cast" and len(args) == OPS[f].arity:
             return _typed(f, tuple(read_expr(x, env) for x in args))
         case _:

@@ -80,8 +80,9 @@ def _with_precedence(e: ir.Expr) -> tuple[str, int]:
             return f"broadcast({show(value)}, {lanes})", ATOM
         case ir.Ramp(base, step, lanes):
             return f"ramp({show(base)}, {step}, {lanes})", ATOM
-        case ir.HReduce(op, value):
-            return f'hreduce("{op}", {show(value)})', ATOM
+        case ir.HReduce(op, value, place):
+            operands = [value] if place is None else [value, place]
+            return f'hreduce("{op}", {", ".join(map(show, operands))})', ATOM
         case ir.Call():
             return _call(e)
         case _:

@@ -122,10 +122,15 @@ class _Verifier:
                 integer = base.lanes == 1 and _dtype_kind(base) in "iu"
                 _require(integer, e, "a ramp starts at an integer scalar")
                 _require(lanes == self.width, e, self.misfit(lanes))
-            case ir.HReduce(op, value):
+            case ir.HReduce(op, value, place):
                 _require(op in OPS and OPS[op].reduces, e, "the operation has no neutral element")
                 _require(value.lanes != 1 or self.stage == "legal", e, "only vectors are reduced")
                 self.call(ir.Call(op, (value, value), value.dtype, value.lanes))
+                if place is not None:
+                    fits = place.lanes == value.lanes and _dtype_kind(place) == "i"
+                    fits &= DTYPES[place.dtype].bits == DTYPES[value.dtype].bits
+                    _require(fits, e, "places are integers as wide as the values")
+                    _require(op in ("min", "max"), e, "only an extremum has a place")
             case _:
                 assert_never(e)
 

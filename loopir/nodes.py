@@ -138,14 +138,21 @@ class HReduce(Spanned):
         hreduce("add", v) of 4 lanes: (v[0] + v[2]) + (v[1] + v[3])
 
     This order is the same for every target and register width, and so are the bits of a sum.
+
+    With a ``place``, an integer as wide as the value, it tells where an extremum is: of the lanes
+    of ``value`` that are equal to it, the least lane of ``place``; the greatest integer if no lane
+    is, as the extremum is NaN.
+
+        hreduce("max", [3.0, 7.0, 7.0, 1.0], [0, 9, 6, 3])    →    6
     """
     op: str
     value: Expr
+    place: Expr | None = None
     lanes = 1
 
     @property
     def dtype(self) -> str:
-        return self.value.dtype
+        return self.value.dtype if self.place is None else self.place.dtype
 
 
 @record(frozen=True, slots=True)

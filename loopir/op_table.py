@@ -231,6 +231,8 @@ _ROWS = (
     Op(name="ge", sig="aa:m", run=np.greater_equal, c="tp_le_{d}({1}, {0})", spellings=(">=", "numpy.greater_equal"), kinds="biuf"),
     Op(name="eq", sig="aa:m", run=np.equal, c="({0} == {1})", spellings=("==", "numpy.equal"), kinds="biuf"),
     Op(name="ne", sig="aa:m", run=np.not_equal, c="({0} != {1})", spellings=("!=", "numpy.not_equal"), kinds="biuf"),
+    Op(name="not_lt", sig="aa:m", run=lambda a, b: np.logical_not(np.less(a, b)), c="(tp_lt_{d}({0}, {1}) ^ 1)", kinds="f"),
+    Op(name="not_le", sig="aa:m", run=lambda a, b: np.logical_not(np.less_equal(a, b)), c="(tp_le_{d}({0}, {1}) ^ 1)", kinds="f"),
     # logic
     Op(name="and", sig="mm:m", run=np.logical_and, c="({0} & {1})", spellings=("numpy.logical_and",), kinds="b", unit=1, idempotent=True),
     Op(name="or", sig="mm:m", run=np.logical_or, c="({0} | {1})", spellings=("numpy.logical_or",), kinds="b", unit=0, idempotent=True),

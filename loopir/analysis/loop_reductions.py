@@ -214,7 +214,7 @@ def lanes_behind(e: Expr, body: Sequence[Stmt]) -> str | None:
     it: itself, or what the code after that loop corrects it to (`vector.exact_extrema`); else None.
     """
     match e:
-        case HReduce(value=Var(name)):
+        case HReduce(value=Var(name), place=None):
             return name
         case Var(name):
             pass

@@ -25,7 +25,7 @@ from loopir.op_table import OPS
 
 from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import interleaved_neighbour
-from .c_reductions import c_type_name, is_blended_extremum, reduction_name
+from .c_reductions import c_type_name, is_blended_extremum, place_name, reduction_name
 from .c_scope import AccumulatorRegisters, Scope
 from .c_text import c_type, fills_register, pin_register, strip_parens
 from .lane_masks import any_lane, mask_and, mask_from_width, mask_op, mask_to_width
@@ -132,6 +132,10 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return any_lane(str(active), lanes, s.target)
         case ir.HReduce("or", ir.Var(name, "bool", 1)) if name not in s.registers:
             return s.use(name)
+        case ir.HReduce(op, ir.Var(name), ir.Var(place)):
+            best, at = s.registers[name], s.registers[place]
+            function = place_name(op, best.count, best.kind, at.kind)
+            return f"{function}({_registers_pointer(best)}, {_registers_pointer(at)})"
         case ir.HReduce(op, ir.Var(name, dtype)):
             return _reduce(op, name, dtype, s)
         case ir.HReduce("add", ir.Call("cast", (ir.Var(name),), dtype)):
@@ -361,14 +365,21 @@ def _kept_lanes(e: ir.Call, args: tuple[str, ...], v: Vec) -> str | None:
 
         select(m, x[i:4], 0.0)    →    (f64x4)((i64x4)<the load> & (i64x4)<the mask>)
     """
-    ints = f"i{DTYPES[v.dtype].bits}x{v.lanes}"
     mask, *arms = args
     match e.args:
         case (_, _, ir.Broadcast(ir.Const(value))) if _has_no_bits(value):
-            return f"(({v.name})(({ints}){arms[0]} & ({ints})({mask})))"
+            return _masked(arms[0], mask, v)
         case (_, ir.Broadcast(ir.Const(value)), _) if _has_no_bits(value):
-            return f"(({v.name})(({ints}){arms[1]} & ~({ints})({mask})))"
+            return _masked(arms[1], mask, v, where="~")
     return None
+
+
+def _masked(text: str, mask: str, v: Vec, where: str = "") -> str:
+    """The vector `text` of type `v` where the lanes of `mask` are set (``where="~"``: are not), and
+    0 elsewhere.
+    """
+    ints = v.of("i").name
+    return f"(({v.name})(({ints}){text} & {where}({ints})({mask})))"
 
 
 def _has_no_bits(value: float) -> bool:
@@ -460,6 +471,8 @@ def _vector_cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
     if source == "bool":
         mask = mask_to_width(text, lanes, DTYPES[to].bits, s.target)
         one, zero = f"tp_splat_{v.name}(1)", f"({v.name}){{0}}"
+        if s.target.masks == "lanes":
+            return _masked(one, mask, v)
         return vector_op("select", v, (mask, one, zero), s.target)
     return f"tp_cast_{source}_{v.name}({text})"
 
@@ -500,9 +513,11 @@ def _ramp(e: ir.Ramp, s: Scope) -> str:
     0, so that what is computed of them raises no other flags.
     """
     assert isinstance(e.lanes, int)
-    v = Vec(e.dtype, e.lanes)
-    first = f"tp_splat_{v.name}({expr(e.base, s)})"
-    steps = ", ".join(str(k * e.step) for k in range(v.lanes))
+    v, base, before = Vec(e.dtype, e.lanes), expr(e.base, s), 0
+    if s.vector and s.vector.first and e.base == ir.Var(s.vector.first[0], INDEX):
+        _, base, before = s.vector.first  # registers of a group share the vector of lane 0
+    first = f"tp_splat_{v.name}({base})"
+    steps = ", ".join(str(before + k * e.step) for k in range(v.lanes))
     text = f"({first} + ({v.name}){{{steps}}})"
     if not (s.vector and s.vector.element_mask):
         return text

@@ -24,11 +24,12 @@ from .vector_ops import comparison_type, parse_vector_type, scalar_op, vector_op
 
 __all__ = [
     "accumulator_type", "c_type_name", "declare_nan_test", "define_reduction",
-    "is_blended_extremum", "paired_extrema", "reduction_name", "register_with_nan",
+    "is_blended_extremum", "paired_extrema", "place_name", "reduction_name", "register_with_nan",
     "step_with_nan_test", "vector_accumulators",
 ]
 
 _REDUCTION_NAME = re.compile(r"tp_fold_([a-z_]+)_(\d+)_(\w+)")
+_PLACE_NAME = re.compile(r"tp_place_([a-z]+)_(\d+)_([a-z]\d+(?:x\d+)?)_([a-z]\d+(?:x\d+)?)")
 _SWAP = re.compile(r"tp_swap(\d+)_(\w+)")
 _UNROLLED = 16
 """The most registers whose halving is unrolled in C; more are halved by a loop."""
@@ -37,6 +38,13 @@ _UNROLLED = 16
 def reduction_name(op: str, registers: int, kind: str) -> str:
     """The C function that folds `registers` values of C type `kind` (a dtype, for scalars)."""
     return f"tp_fold_{op}_{registers}_{kind}"
+
+
+def place_name(op: str, registers: int, kind: str, places: str) -> str:
+    """The C function that finds the place of the extremum `op` of `registers` values of C type
+    `kind`, among those of C type `places`.
+    """
+    return f"tp_place_{op}_{registers}_{kind}_{places}"
 
 
 def define_reduction(name: str, target: Target) -> str | None:
@@ -51,6 +59,8 @@ def define_reduction(name: str, target: Target) -> str | None:
     """
     if m := _SWAP.fullmatch(name):
         return _swap(int(m[1]), m[2])
+    if m := _PLACE_NAME.fullmatch(name):
+        return _place(name, m[1], int(m[2]), m[3], m[4], target)
     if not (m := _REDUCTION_NAME.fullmatch(name)):
         return None
     op, registers, kind = m[1], int(m[2]), m[3]
@@ -69,6 +79,32 @@ def _widened(name: str, registers: int, kind: str) -> str:
         f"static inline int64_t {name}(const {c_type_name(kind)} *p)\n{{\n    int64_t r = 0;\n"
         f"    for (int k = 0; k < {registers}; k++) r += {lane_sum};\n    return r;\n}}"
     )
+
+
+def _place(name: str, op: str, registers: int, kind: str, places: str, target: Target) -> str:
+    """The function `name` that finds the least of the places of the lanes with the extremum."""
+    values, numbers = parse_vector_type(kind), parse_vector_type(places)
+    best, none = f"{reduction_name(op, registers, kind)}(p)", f"INT{_bits_of(places)}_MAX"
+    if values and numbers:
+        best, none = f"tp_splat_{kind}({best})", f"tp_splat_{places}({none})"
+        is_best = vector_op("eq", values, ("p[{k}]", "best"), target)
+        chosen = vector_op("select", numbers, (is_best, "q[{k}]", "none"), target)
+    else:
+        chosen = "p[{k}] == best ? q[{k}] : none"
+    of, to = c_type_name(kind), c_type_name(places)
+    each = ", ".join(chosen.replace("{k}", str(k)) for k in range(registers))
+    return (
+        f"static inline {_element(places)} {name}(const {of} *p, const {to} *q)\n{{\n"
+        f"    const {of} best = {best};\n    const {to} none = {none};\n"
+        f"    const {to} r[{registers}] = {{{each}}};\n"
+        f"    return {reduction_name('min', registers, places)}(r);\n}}"
+    )
+
+
+def _bits_of(kind: str) -> int:
+    """The bits of a lane of `kind`."""
+    v = parse_vector_type(kind)
+    return DTYPES[v.dtype if v else kind].bits
 
 
 def _element(kind: str) -> str:

@@ -41,6 +41,10 @@ class VectorRegister:
     one, holds; None: all lanes.
     """
     streamed: ir.Store | None = None  # the store that is emitted as a non-temporal store
+    first: tuple[str, str, int] | None = None
+    """Of a whole register: the loop's variable, the C name of its value in lane 0 of the group, and
+    how much greater it is in lane 0 of this register.
+    """
 
 
 @record(frozen=True, slots=True)

@@ -323,7 +323,7 @@ class _VectorLoop:
             yield f"if ({has_vector}) for (;;) {{"
             yield from chunk_start(self.i, self.end, stop, self.group, poll)
         yield f"for (; {stop or self.end} - {self.i} >= {self.width}; {self.i} += {self.width}) {{"
-        yield from self._register(s, 0, self.i, VectorRegister(self.width, streamed=store))
+        yield from self._register(s, 0, self.i, 0, VectorRegister(self.width, streamed=store))
         yield "}"
         if stop and poll is not None:
             yield from chunk_end(has_vector, poll)
@@ -394,20 +394,17 @@ class _VectorLoop:
             whole = False
         has_group = f"{self.i} < {end}" if whole else f"{end} - {self.i} >= {self.group}"
         yield f"for (; {has_group}; {self.i} += {self.group}) {{"
-        if (
-            self.count > 1
-            and can_jam_inner_loops(self.n)
-            and (self.is_unrolled or not self.vectors)
-        ):
+        is_jammed = self.count > 1 and can_jam_inner_loops(self.n)
+        if is_jammed and (self.is_unrolled or not self.vectors):
             yield from self._side_by_side(partial(jammed_bodies, self.n), s)
         elif self.is_unrolled:
             for k in range(self.count):
-                yield from self._register(s, k, f"{self.i} + {k * self.width}" if k else self.i)
+                yield from self._register(s, k, self.i, k * self.width)
         else:
             inner = s.inner()
             r = inner.fresh("r")
             yield f"for (int64_t {r} = 0; {r} < {self.count}; {r}++) {{"
-            yield from self._register(inner, r, f"{self.i} + {r} * {self.width}")
+            yield from self._register(inner, r, self.i, f"{r} * {self.width}")
             yield "}"
         if isinstance(self.n, ir.VecLoop) and self.n.until is not None:
             yield f"if {parenthesized(expr(self.n.until, s))} {{"
@@ -430,7 +427,7 @@ class _VectorLoop:
             begin = "" if is_last else f"int64_t {i} = {start}"
             yield f"for ({begin}; {part} - {i} >= {group}; {i} += {group}) {{"
             for k in range(first, first + at_once):
-                yield from self._register(s, k, f"{i} + {k * self.width}" if k else i)
+                yield from self._register(s, k, i, k * self.width)
             yield "}"
         yield "}"
 
@@ -585,13 +582,16 @@ class _VectorLoop:
         count, live = s.fresh("count"), s.fresh("live")
         yield f"const int64_t {count} = {stop} - {self.i};"
         yield f"const {kind} {live} = tp_first_{kind}({count});"
-        yield from self._register(s, r, self.i, VectorRegister(self.width, count, live, live))
+        yield from self._register(s, r, self.i, 0, VectorRegister(self.width, count, live, live))
 
     def _register(
-        self, outer: Scope, r: str | int, at: str, vector: VectorRegister | None = None
+        self, outer: Scope, r: str | int, i: str, k: str | int = 0,
+        vector: VectorRegister | None = None,
     ) -> Iterator[str]:
-        """The body for register `r`, whose lane 0 is element `at`; in a block if it binds names."""
-        s = outer.inner(vector or (VectorRegister(self.width) if self.width > 1 else None))
+        """The body for register `r`, whose lane 0 is ``i + k``; in a block if it binds names."""
+        at, place = f"{i} + {k}" if k else i, (self.n.var, i, k) if isinstance(k, int) else None
+        whole = VectorRegister(self.width, first=place) if self.width > 1 else None
+        s = outer.inner(vector or whole)
         s.register = r
         s.names.update((a.name, s.registers[a.name][r]) for a in self.vectors)
         s.names[self.n.var] = at

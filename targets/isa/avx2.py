@@ -52,7 +52,8 @@ AVX_ROWS = (  # AVX-512 has them, too, on all its registers
 # target cover the same operands: for another instruction than that of a row of GNU_ROWS or
 # COMPARISON_ROWS, leave that row out of `rows`; for one of AVX_ROWS, change the row there.
 # Immediates of vround: the rounding mode (0 to nearest, 1 down, 2 up, 3 to zero) + 8, no inexact
-# flag; of cmp: 17 and 18 are quiet < and <=, that is, without a flag for a NaN.
+# flag; of cmp: 17 and 18 are quiet < and <=, that is, without a flag for a NaN, and 21 and 22
+# their negations.
 _ROWS = (
     InstrRow(op="rint", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $8, %1, %0"),
     InstrRow(op="floor", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $9, %1, %0"),
@@ -60,8 +61,12 @@ _ROWS = (
     InstrRow(op="trunc", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $11, %1, %0"),
     InstrRow(op="lt", dtypes=FLOATS, bits=256, c="({i})__builtin_ia32_cmp{s}256({0}, {1}, 17)"),
     InstrRow(op="le", dtypes=FLOATS, bits=256, c="({i})__builtin_ia32_cmp{s}256({0}, {1}, 18)"),
+    InstrRow(op="not_lt", dtypes=FLOATS, bits=256, c="({i})__builtin_ia32_cmp{s}256({0}, {1}, 21)"),
+    InstrRow(op="not_le", dtypes=FLOATS, bits=256, c="({i})__builtin_ia32_cmp{s}256({0}, {1}, 22)"),
     InstrRow(op="lt", dtypes=FLOATS, bits=128, c="({i})__builtin_ia32_cmp{s}({0}, {1}, 17)"),
     InstrRow(op="le", dtypes=FLOATS, bits=128, c="({i})__builtin_ia32_cmp{s}({0}, {1}, 18)"),
+    InstrRow(op="not_lt", dtypes=FLOATS, bits=128, c="({i})__builtin_ia32_cmp{s}({0}, {1}, 21)"),
+    InstrRow(op="not_le", dtypes=FLOATS, bits=128, c="({i})__builtin_ia32_cmp{s}({0}, {1}, 22)"),
     InstrRow(
         op="select", dtypes=FLOATS, bits=256, c="__builtin_ia32_blendv{s}256({2}, {1}, ({v}){0})"
     ),

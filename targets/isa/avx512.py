@@ -38,6 +38,18 @@ _COMPARISONS = (
         c="(({m})__builtin_ia32_cmp{s}512_mask({0}, {1}, 18, -1, 4))",
     ),
     InstrRow(
+        op="not_lt",
+        dtypes=FLOATS,
+        bits=512,
+        c="(({m})__builtin_ia32_cmp{s}512_mask({0}, {1}, 21, -1, 4))",
+    ),
+    InstrRow(
+        op="not_le",
+        dtypes=FLOATS,
+        bits=512,
+        c="(({m})__builtin_ia32_cmp{s}512_mask({0}, {1}, 22, -1, 4))",
+    ),
+    InstrRow(
         op="ne",
         dtypes=FLOATS,
         bits=512,
@@ -60,6 +72,18 @@ _COMPARISONS = (
         dtypes=FLOATS,
         bits=_SMALL,
         c="(({m})__builtin_ia32_cmp{s}{w}_mask({0}, {1}, 18, -1))",
+    ),
+    InstrRow(
+        op="not_lt",
+        dtypes=FLOATS,
+        bits=_SMALL,
+        c="(({m})__builtin_ia32_cmp{s}{w}_mask({0}, {1}, 21, -1))",
+    ),
+    InstrRow(
+        op="not_le",
+        dtypes=FLOATS,
+        bits=_SMALL,
+        c="(({m})__builtin_ia32_cmp{s}{w}_mask({0}, {1}, 22, -1))",
     ),
     InstrRow(
         op="ne",
@@ -110,7 +134,7 @@ _COMPARISONS = (
 # a row here. Comparisons, whose results are bits, are in `_COMPARISONS`.
 # Immediates of vrndscale: the rounding mode (0 to nearest, 1 down, 2 up, 3 to zero) + 8, no inexact
 # flag; of vcvtps2ph, 4: as the mode of the CPU; of cmp: 0 is ==, 4 is !=, 17 and 18 are quiet < and
-# <=, that is, without a flag for a NaN.
+# <=, that is, without a flag for a NaN, and 21 and 22 their negations.
 _ROWS = (
     InstrRow(op="sqrt", dtypes=FLOATS, bits=512, asm="vsqrt{s} %1, %0"),
     InstrRow(op="rint", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $8, %1, %0"),

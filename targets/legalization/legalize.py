@@ -164,6 +164,7 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
                 loop = moved
             concrete = _with_short_products(_legalize_loop(loop, target), target)
             concrete = _with_compared_squares(concrete)
+            concrete = _with_negated_comparisons(concrete, target)
             if target.masks == "lanes" and isinstance(concrete, ir.VecLoop):
                 concrete = _with_blended_stores(concrete, kernel)
             return tuple(
@@ -325,6 +326,30 @@ def _as_compared_squares(n: Any) -> Any:
             less = ir.Broadcast(ir.Const(float(below), x.dtype), w)
             return replace(n, op=f"hypot_{'le' if op == 'lt' else 'gt'}", args=(x, y, less))
     return n
+
+
+def _with_negated_comparisons(
+    loop: ir.VecLoop | ir.PredLoop, target: Target
+) -> ir.VecLoop | ir.PredLoop:
+    """`loop` with the negation of a comparison of floats, which a NaN makes true, as one operation
+    where `target` has an instruction for it.
+
+        any | ~(x[i:4] <= broadcast(t, 4))    →    any | not_le(x[i:4], broadcast(t, 4))
+    """
+
+    def visit(n: Any) -> Any:
+        """`n`, if it is such a negation, as one operation."""
+        match n:
+            case ir.Call("not", (ir.Call("gt" | "ge" as op, (a, b)) as test,)):
+                swapped = replace(test, op=SWAPPED_COMPARISON[op], args=(b, a))
+                return visit(replace(n, args=(swapped,)))
+            case ir.Call("not", (ir.Call("lt" | "le" as op, (a, b)),), lanes=int(lanes)) if (
+                lanes != 1 and target.row(f"not_{op}", Vec(a.dtype, lanes))
+            ):
+                return replace(n, op=f"not_{op}", args=(a, b))
+        return n
+
+    return loop if "not" not in ops_within(loop) else bottom_up(loop, visit)
 
 
 def _with_blended_stores(loop: ir.VecLoop, kernel: ir.Kernel) -> ir.VecLoop:

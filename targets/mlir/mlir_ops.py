@@ -58,6 +58,8 @@ _ROWS = (
     MlirOp(op="ge", kinds="f", text="arith.cmpf oge,"),
     MlirOp(op="ge", kinds="i", text="arith.cmpi sge,"),
     MlirOp(op="ge", kinds="bu", text="arith.cmpi uge,"),
+    MlirOp(op="not_lt", kinds="f", text="arith.cmpf uge,"),
+    MlirOp(op="not_le", kinds="f", text="arith.cmpf ugt,"),
     MlirOp(op="eq", kinds="f", text="arith.cmpf oeq,"),
     MlirOp(op="eq", kinds="biu", text="arith.cmpi eq,"),
     MlirOp(op="ne", kinds="f", text="arith.cmpf une,"),

@@ -4,7 +4,8 @@
 together with other accumulators (the payload, such as the index). The loop then becomes three
 vectorisable ones: a reduction over blocks that remembers the start of the best block, a search for
 the chunk with the best value in this block, and a minimum of the places in this chunk that have it.
-The iteration at that place binds the payload.
+The iteration at that place binds the payload. In a row of a few hundred terms each lane keeps its
+best term and the place of that instead (`_ArgSearch.in_lanes`).
 """
 from __future__ import annotations
 
@@ -12,19 +13,19 @@ from collections.abc import Iterator, Mapping
 
 from ...algebra.constant_folding import constant_trip_count, index_const, literal, worst_value
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
-from ...algebra.rewrite_rules import rewrite
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
 from ...analysis.loop_set import loop_set
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
-from ...ir_traversal import bottom_up, contains, is_innermost
-from ...lazy_dataclass import record, replace
+from ...ir_traversal import contains, is_innermost, ops_within
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,
     Call,
     Check,
     Expr,
+    HReduce,
     If,
     Interval,
     Kernel,
@@ -33,9 +34,10 @@ from ...nodes import (
     RangeDesc,
     Stmt,
     Var,
+    VecAccum,
+    VecLoop,
     Yield,
 )
-from ...op_table import SWAPPED_COMPARISON
 from ...statement_blocks import backward_slice, map_statements
 from ..loop_splitting import max_trips_of_strip
 from ..vector.if_convert import flatten_loop
@@ -46,103 +48,16 @@ from ..vector.vectorize_outer import (
     loops_kept_for_outer_vectors,
     with_loops,
 )
+from ..vector.widen import WIDTH, Widener, as_vector
+from .arg_extrema import ArgExtremum, match_arg_extremum
 
-__all__ = ["ArgExtremum", "match_arg_extremum", "arg_reduction"]
-
-
-
-@record(frozen=True, slots=True)
-class ArgExtremum:
-    """An extremum with payload: where ``value`` beats ``acc``, all followers are updated."""
-
-    acc: Accum  # the running extremum
-    mask: str  # the name of the condition on which it and its followers are updated
-    op: str  # "min" or "max"
-    ties_win: bool  # an equal value also wins, so that the last of several remains
-    value: Expr  # the term
-    cond: Expr | None  # a further condition of the update
-    followers: tuple[tuple[Accum, Expr], ...]  # the payload: accumulators with their new values
-
-    @property
-    def best(self) -> Var:
-        return Var(self.acc.name, self.value.dtype)
-
-    @property
-    def worst(self) -> Expr:
-        """The value that no term is worse than: inf (or the greatest integer) for a minimum."""
-        return worst_value(self.op, self.value.dtype)
-
-    @property
-    def may_be_empty(self) -> bool:
-        """Whether a block's extremum may be the neutral value because none of its terms takes part.
-        """
-        return self.ties_win and (self.cond is not None or DTYPES[self.value.dtype].kind == "f")
-
-    def where(self, test: Expr) -> Expr:
-        """The condition that a term takes part in the extremum, and `test` holds for it."""
-        return test if self.cond is None else Call("and", (self.cond, test), "bool")
-
-
-def match_arg_extremum(mask: Assign, loop: Loop) -> ArgExtremum | None:
-    """The accumulators that are updated exactly where `mask` is true, if one of them is an extremum
-    and at least one more is updated; else None.
-    """
-    test = _match_comparison(mask.value, loop)
-    if test is None:
-        return None
-    op, value, acc, cond = test
-    followers = []
-    for a in loop.accs:
-        if mask.name in names_read(a.step):
-            if_false, if_true = (_assume_value(a.step, mask.name, x) for x in (False, True))
-            if if_false != a.current or _depends_on_accumulator(if_true, loop):
-                return None
-            followers.append((a, if_true))
-    if (acc, value) not in followers or len(followers) < 2:
-        return None
-    followers.remove((acc, value))
-    extremum = "min" if op in ("lt", "le") else "max"
-    return ArgExtremum(acc, mask.name, extremum, op in ("le", "ge"), value, cond, tuple(followers))
-
-
-def _match_comparison(cond: Expr, loop: Loop) -> tuple[str, Expr, Accum, Expr | None] | None:
-    """Match ``value op acc``, possibly under another condition: (op, value, acc, other condition);
-    None if `cond` has another form.
-    """
-    match cond:
-        case Call(op="and", args=(a, b)):
-            for test, other in ((b, a), (a, b)):
-                comparison = _match_comparison(test, loop)
-                if (
-                    comparison
-                    and comparison[3] is None
-                    and not _depends_on_accumulator(other, loop)
-                ):
-                    return (*comparison[:3], other)
-        case Call(op=op, args=(a, b)) if op in SWAPPED_COMPARISON and a.dtype != "bool":
-            for name, value, relation in ((b, a, op), (a, b, SWAPPED_COMPARISON[op])):
-                acc = next((x for x in loop.accs if x.current == name), None)
-                if acc and not _depends_on_accumulator(value, loop):
-                    return relation, value, acc, None
-    return None
-
-
-def _depends_on_accumulator(e: Expr, loop: Loop) -> bool:
-    """Whether `e` depends on an accumulator of `loop`."""
-    accs = {a.name for a in loop.accs}
-    return bool(accs & names_read(e, *backward_slice(loop.body, e)))
-
-
-def _assume_value(e: Expr, name: str, value: bool) -> Expr:
-    """`e`, simplified, where the bool `name` has this value."""
-    simplified: Expr = bottom_up(substitute(e, {name: literal(value, "bool")}), rewrite)
-    return simplified
-
+__all__ = ["arg_reduction"]
 
 BLOCK_BYTES = 8192  # bytes of terms in a block, whose extremum is compared with the best one
 CHUNK = 128  # terms, of which the first with the best one is then searched
 SHORT_TERMS = 16  # up to so many terms, the loop as it was is faster than vectors
-LANE_TERMS = 1024  # up to so many terms, lanes along the loop around are as fast as the search
+LANE_TERMS = 1024  # up to so many terms, lanes are as fast as the search, or faster
+LANE_BYTES = 128  # of the best terms in lanes; their places are as many
 MIN_TERMS = 512
 """A loop known to have fewer iterations is left as it is: terms of one byte would fill less than
 two chunks, so no chunk could be skipped.
@@ -170,12 +85,12 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)
             if x.shape[0] < 17:
-                for i_5 in loop(0, min(x.shape[0], 16), least_3=f64("inf"), k_1=-1):
-                    m_1 = x[i_5] < least_3
-                    least_3 = step(select(m_1, x[i_5], least_3))
-                    k_1 = step(select(m_1, i_5, k_1))
-                least = give(least_3)
-                k = give(k_1)
+                for i_5 in loop(0, min(x.shape[0], 16), least_4=f64("inf"), k_2=-1):
+                    m_1 = x[i_5] < least_4
+                    least_4 = step(select(m_1, x[i_5], least_4))
+                    k_2 = step(select(m_1, i_5, k_2))
+                least = give(least_4)
+                k = give(k_2)
             else:
                 for block in loop(range(0, x.shape[0], 1024), least_1=f64("inf"), start=x.shape[0]):
                     for i_1 in loop(block, min(block + 1024, x.shape[0]), least_2=f64("inf")):
@@ -194,11 +109,11 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
                     first = give(first_1)
                 for i_3 in loop(first, min(first + 128, end), position=end):
                     position = step(min(position, select(x[i_3] == least_1, i_3, end)))
-                for i_4 in loop(position, min(position + 1, end), least_4=f64("inf"), k_2=-1):
-                    least_4 = step(x[i_4])
-                    k_2 = step(i_4)
-                least = give(least_4)
-                k = give(k_2)
+                k_3 = select(position < end, position, -1)
+                for i_4 in loop(position, min(position + 1, end), least_5=f64("inf")):
+                    least_5 = step(x[i_4])
+                least = give(least_5)
+                k = give(k_3)
             at[()] = k
     """
     fresh = FreshNames(kernel)
@@ -225,7 +140,8 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         if vectorization_obstacle(loop_over_one_block, kernel, reassociate=reassociate):
             return s
         if is_short is None:
-            return search.unless_short(statements, fresh)
+            is_row = loop_around(s, kernel) is not None
+            return search.unless_short(statements, search.in_lanes(fresh) if is_row else (), fresh)
         versions[s.var] = is_short, statements
         return s
 
@@ -368,9 +284,11 @@ class _ArgSearch:
             yield Assign(end.name, _block_end(start, self.block, interval.hi))
             yield from self._search(p, best, Interval(start, end), fresh)
 
-    def unless_short(self, search: tuple[Stmt, ...], fresh: FreshNames) -> tuple[Stmt, ...]:
-        """The statements of `search` where there are more than `SHORT_TERMS` terms, else the
-        original loop.
+    def unless_short(
+        self, search: tuple[Stmt, ...], in_lanes: tuple[Stmt, ...], fresh: FreshNames
+    ) -> tuple[Stmt, ...]:
+        """The statements of `search`; but for up to `LANE_TERMS` terms those of `in_lanes`, if
+        there are any, and for up to `SHORT_TERMS` terms the original loop.
         """
         interval = self.loop.range
         assert isinstance(interval, Interval)
@@ -379,20 +297,87 @@ class _ArgSearch:
         short_range = replace(
             interval, hi=index_min(interval.hi, index_add(interval.lo, SHORT_TERMS))
         )
-        short_names = fresh.names(self.original)
-        short = rename_names(replace(self.original, range=short_range), short_names)
-        search_names = {a.name: fresh.name(a.name) for a in self.original.accs}
-        yields = (
-            Yield(
-                a.name,
-                Var(short_names[a.name], a.init.dtype),
-                Var(search_names[a.name], a.init.dtype),
-            )
-            for a in self.original.accs
+        inner_names = fresh.names(self.original)
+        for a in self.original.accs:
+            del inner_names[a.name]
+        short = (rename_names(replace(self.original, range=short_range), inner_names),)
+        count = index_sub(interval.hi, interval.lo)
+        long = search
+        if in_lanes:
+            long = (self._choice(index_less(count, LANE_TERMS + 1), in_lanes, search, fresh),)
+        return (self._choice(index_less(count, SHORT_TERMS + 1), short, long, fresh),)
+
+    def _choice(
+        self, cond: Expr, then: tuple[Stmt, ...], orelse: tuple[Stmt, ...], fresh: FreshNames
+    ) -> If:
+        """A branch whose sides are two ways to compute the accumulators of the loop."""
+        accs = self.original.accs
+        p, q = ({a.name: fresh.name(a.name) for a in accs} for _ in range(2))
+        yields = tuple(
+            Yield(a.name, *(Var(names[a.name], a.init.dtype) for names in (p, q))) for a in accs
         )
-        is_short = index_less(index_sub(interval.hi, interval.lo), SHORT_TERMS + 1)
-        long = tuple(rename_names(x, search_names) for x in search)
-        return (If(is_short, (short,), long, tuple(yields), span=self.loop.span),)
+        sides = (tuple(rename_names(x, p) for x in then), tuple(rename_names(x, q) for x in orelse))
+        return If(cond, sides[0], sides[1], yields, span=self.loop.span)
+
+    def in_lanes(self, fresh: FreshNames) -> tuple[Stmt, ...]:
+        """Statements that find the place of the extremum by lanes, each of which keeps its best
+        term and the place of that. Nothing if the loop has several extrema, the last of equal terms
+        wins, a term is not as wide as a place, or the loop does more than look for terms.
+
+            m = x[i] < least                  for i_1 in vec(0, n, width=W, group=16,
+            least = step(select(m, …))                       least_2=inf, at=n):
+            k = step(select(m, i, k))    →        m_1 = x[i_1:W] < least_2
+                                                  least_2 = step(select(m_1, x[i_1:W], least_2))
+                                                  at = step(select(m_1, ramp(i_1, 1, W), at))
+                                              position = hreduce("min", least_2, at)
+        """
+        p, interval = self.extrema[0], self.loop.range
+        assert isinstance(interval, Interval)
+        others = [(a, reduction_of(a, self.loop)) for a in self.loop.accs]
+        if (
+            len(self.extrema) > 1 or p.ties_win or DTYPES[p.value.dtype].bits != 64
+            or not all(isinstance(s, Assign) for s in self.loop.body)
+            or not all(f is not None and f.op in ("and", "or") for _, f in others)
+        ):
+            return ()
+        names = fresh.names(self.loop)
+        loop = rename_names(self.loop, names)
+        best = Var(fresh.name(p.acc.name), p.value.dtype)
+        at, better = Var(fresh.name("at"), INDEX), Var(fresh.name("better"), "bool")
+        value, test = p.value, p.where(Call(_IS_BETTER[p.op, False], (p.value, best), "bool"))
+        body = (*loop.body, Assign(better.name, rename_names(test, names)))
+        vectors = (best, at, *(a.current for a in loop.accs))
+        widener = Widener(replace(loop, body=body), {v.name: v.name for v in vectors})
+        group = LANE_BYTES // 8
+        lanes = {v.name: replace(v, lanes=group) for v in vectors}
+
+        def accumulator(v: Var, start: Expr, step: Expr) -> VecAccum:
+            return VecAccum(v.name, start, as_vector(widener.expr(step)), span=self.loop.span)
+
+        widened = widener.block(body)
+        kept = rename_names(value, names), Var(loop.var, INDEX)
+        pairs = zip(kept, (best, at), strict=True)
+        steps = (Call("select", (better, e, v), v.dtype) for e, v in pairs)
+        accs = [*map(accumulator, (best, at), (p.worst, interval.hi), steps)]
+        results = list[Stmt]()
+        for (a, f), inner in zip(others, loop.accs, strict=True):
+            assert f is not None
+            accs.append(accumulator(inner.current, f.start, inner.step))
+            of_lanes = HReduce(f.op, lanes[inner.name])
+            results.append(Assign(a.name, Call(f.op, (a.init, of_lanes), f.dtype)))
+        place: Expr = index_min(HReduce(p.op, lanes[best.name], lanes[at.name]), interval.hi)
+        if p.acc.init != p.worst:
+            extremum = Var(fresh.name(p.acc.name), best.dtype)
+            results.append(Assign(extremum.name, HReduce(p.op, lanes[best.name])))
+            is_better = Call(_IS_BETTER[p.op, False], (extremum, p.acc.init), "bool")
+            place = Call("select", (is_better, place, interval.hi), INDEX)
+        position = Var(fresh.name("position"), INDEX)
+        return (
+            VecLoop(loop.var, interval, WIDTH, widened, tuple(accs), group, span=self.loop.span),
+            *results,
+            Assign(position.name, place),
+            *self._payload(p, position, interval.hi, fresh),
+        )
 
     def _blocks(
         self,
@@ -497,7 +482,7 @@ class _ArgSearch:
         yield If(is_one, (), (search,), (Yield(first.name, interval.lo, found),))
         position = Var(fresh.name("position"), INDEX)
         yield self._position_loop(condition_loop, p, is_best, first, interval.hi, position, fresh)
-        yield self._payload_loop(p, position, interval.hi, fresh)
+        yield from self._payload(p, position, interval.hi, fresh)
 
     def _position_loop(
         self, condition_loop: Loop, p: ArgExtremum, is_best: Expr, first: Var, end: Expr,
@@ -516,18 +501,29 @@ class _ArgSearch:
         place = Accum(position.name, none, rename_names(step, renaming))
         return replace(rename_names(loop, renaming), accs=(place,))
 
-    def _payload_loop(
+    def _payload(
         self, p: ArgExtremum, position: Var, end: Expr, fresh: FreshNames
-    ) -> Loop:
-        """The loop over the iteration `position`, if the range has one: it binds the accumulators
-        of `p`.
+    ) -> Iterator[Stmt]:
+        """What binds the accumulators of `p`: integers that follow from the position, such as the
+        place itself, are selected, if the range has one; other values are computed in a loop over
+        that iteration.
         """
-        body = backward_slice(self.loop.body, *(e for _, e in ((p.acc, p.value), *p.followers)))
-        steps = (replace(a, step=e) for a, e in ((p.acc, p.value), *p.followers))
+        values, inside = [(p.acc, p.value), *p.followers], bound_names(*self.loop.body)
+        for a, e in p.followers:
+            is_integer = e.dtype == INDEX and not contains(e, Load)
+            if is_integer and ops_within(e) <= _LINEAR and inside.isdisjoint(names_read(e)):
+                there = substitute(e, {self.loop.var: position})
+                chosen = Call("select", (index_less(position, end), there, a.init), INDEX)
+                yield Assign(a.name, chosen, span=a.span)
+                values.remove((a, e))
+        body = backward_slice(self.loop.body, *(e for _, e in values))
         only = Interval(position, _block_end(position, 1, end))
-        loop = Loop(self.loop.var, only, body, tuple(steps))
+        loop = Loop(self.loop.var, only, body, tuple(replace(a, step=e) for a, e in values))
         renaming = {n: fresh.name(n) for n in (loop.var, *(x.name for x in body))}
-        return rename_names(loop, renaming)
+        yield rename_names(loop, renaming)
+
+
+_LINEAR = frozenset(("add", "sub", "mul", "neg"))
 
 
 def _identity(fold: Reduction) -> Expr | None:

@@ -133,3 +133,68 @@ def products_of_rows(x, y):
                 s += x[i, k] * y[j, k]
             z[i, j] = s
     return z
+
+
+ROWS = (9, 200)
+"""Rows of as many terms as lanes search, each of which keeps its best term and the place of it."""
+
+
+@program(
+    sizes=(0, 1, 8, 16, 17, 18, 33, 65),
+    f64=shaped(ROWS, fill=lambda n, rng, dtype: real(n, rng)),
+    wild=shaped(ROWS, fill=wild),
+    whole=shaped(ROWS),
+    i64=shaped(ROWS, dtype=np.int64),
+    u64=shaped(ROWS, dtype=np.uint64),
+    f32=shaped(ROWS, dtype=F32),
+    long=lambda n, rng: (wild(3 * 1030, rng).reshape(3, 1030),),
+)
+def places_in_rows(x):
+    first, last, above = np.zeros(len(x), int), np.zeros(len(x), int), np.zeros(len(x), int)
+    least = np.zeros(len(x), int)
+    for i in range(len(x)):
+        if x.shape[1] == 0:
+            continue
+        least[i] = np.argmin(x[i])
+        at = 0
+        for j in range(1, x.shape[1]):
+            if x[i, j] > x[i, at]:
+                at = j
+        first[i] = at
+        best, at = x[i, 0], -1
+        for j, v in enumerate(x[i]):
+            if v <= best:
+                best, at = v, 2 * j + 1
+        last[i] = at
+        best, at = -1, -1
+        for j in range(x.shape[1]):
+            if x[i, j] > best and j % 3:
+                best, at = x[i, j], j - 5
+        above[i] = at
+    return first, last, above, least
+
+
+@program(sizes=(1, 17, 40), wild=shaped(ROWS, fill=wild), f64=shaped(ROWS, fill=wild))
+def greatest_in_rows(x):
+    out = np.zeros((len(x), 3))
+    for i in range(len(x)):
+        best, place, nan = -np.inf, -1, False
+        for j in range(x.shape[1]):
+            v = x[i, j]
+            nan = nan or v != v
+            if v > best:
+                best, place = v, j
+        out[i, 0], out[i, 1], out[i, 2] = best, place, nan
+    return out
+
+
+@program(sizes=(0, 1, 31, 33, 70, 600), f64=one(whole), wild=one(wild), f32=one(wild, F32))
+def any_not_at_most(x):
+    at = 0
+    while at < len(x) and x[at] <= 2.0:
+        at += 1
+    c, s = 0, 0.0
+    for v in x:
+        c += not v < 0.5
+        s += v * (v > 1.0)
+    return at, not all(v <= 7.0 for v in x), c, s

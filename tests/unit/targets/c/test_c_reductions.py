@@ -9,6 +9,7 @@ import pytest
 from native import RUNNABLE, run_native
 
 from loopir import nodes as ir
+from loopir.dtypes import DTYPES
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse
 from targets.c import emit
@@ -93,3 +94,53 @@ def k(x: f64[::1], start: f64, most: mut(f64[()])):
     assert '__asm__("" : "+x"(x_i));' in text
     with_instruction = emit(legalize(kernel, TARGETS["avx512"]), TARGETS["avx512"])
     assert "x_i" not in with_instruction
+
+
+@cache
+def places(dtype: str) -> ir.Kernel:
+    """The places of the least and of the greatest element, the first of equal ones."""
+    place = f"i{dtype[1:]}"
+    return parse(f"""
+def places(x: {dtype}[::1], low: {dtype}, high: {dtype}, least: mut({place}[()]),
+           most: mut({place}[()])):
+    n = {place}(x.shape[0])
+    for i in vec(0, x.shape[0], width=W, group=16, a=high, at=n, b=low, to=n):
+        k = ramp({place}(i), 1, W)
+        v = x[i:W]
+        is_less = v < a
+        is_more = v > b
+        a = step(select(is_less, v, a))
+        at = step(select(is_less, k, at))
+        b = step(select(is_more, v, b))
+        to = step(select(is_more, k, to))
+    least[()] = hreduce("min", a, at)
+    most[()] = hreduce("max", b, to)
+""")
+
+
+@pytest.mark.parametrize("target", RUNNABLE)
+@pytest.mark.parametrize("dtype", ["f64", "i64", "u64", "f32"])
+def test_places_of_extrema(target: str, dtype: str) -> None:
+    """Of NaN, infinite and equal elements, too; the greatest integer if the start is NaN."""
+    rng, kernel = np.random.default_rng(1), places(dtype)
+    few = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 2.5])
+    for n in LENGTHS if target != "neon" else (33,):
+        starts: list[tuple[float, float]] = [(0, 1 << 62), (3, 7)]
+        x = rng.integers(0, 9, n).astype(DTYPES[dtype].numpy)
+        if dtype[0] == "f":
+            starts = [(-np.inf, np.inf), (-0.5, 0.5), (np.nan, np.nan)]
+            x = np.where(rng.random(n) < 0.2, x, rng.choice(few, n).astype(x.dtype))
+        for low, high in starts:
+            end = np.iinfo(DTYPES[f"i{dtype[1:]}"].numpy).max if high != high else n
+            meant = [_first(x, x < high, np.min, end), _first(x, x > low, np.max, end)]
+            for run in (run_kernel, lambda k, args: run_native(k, target, args)):
+                args = {"x": x, "low": x.dtype.type(low), "high": x.dtype.type(high),
+                        "least": np.array(-1, f"i{x.itemsize}"),
+                        "most": np.array(-1, f"i{x.itemsize}")}
+                run(kernel, args)
+                assert [int(args["least"]), int(args["most"])] == meant, (n, x, low)
+
+
+def _first(x: Any, taken: Any, extremum: Any, end: int) -> int:
+    """The first place of the extremum of those elements; `end` if there are none."""
+    return int(np.flatnonzero(taken & (x == extremum(x[taken])))[0]) if taken.any() else end

@@ -20,7 +20,7 @@ import targets
 from loopir import nodes as ir
 from loopir.dtypes import DTYPES
 from loopir.ir_interpreter import run_kernel
-from loopir.ir_printer import parse
+from loopir.ir_printer import parse, show
 from loopir.ir_traversal import bottom_up, walk
 from loopir.op_table import OPS
 from targets.build.build_kernel import build_kernel
@@ -661,3 +661,40 @@ def test_copies_under_a_predicate(name: str, n: int) -> None:
     }
     arrays["x"][n // 2 :: 3] = np.nan
     assert_as_interpreted(SELECTED, name, arrays, written=("top", "at", "y"))
+
+
+@pytest.mark.parametrize("name", ["avx2", "avx512"])
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("~(x[i:W] <= broadcast(t, W))", "not_le(x[i:4], broadcast(t, 4))"),
+        ("~(x[i:W] > broadcast(t, W))", "not_lt(broadcast(t, 4), x[i:4])"),
+        ("~(x[i:W] >= x[i:W])", "not_le(x[i:4], x[i:4])"),
+    ],
+)
+def test_negated_comparisons_of_floats_are_one_operation(
+    name: str, test: str, expected: str,
+) -> None:
+    kernel = parse(f"""
+def k(x: f64[::1], t: f64, found: mut(bool[()])):
+    for i in vec(0, x.shape[0], width=W, group=32, some=False):
+        some = step(some | {test})
+    found[()] = hreduce("or", some)
+""")
+    lanes = TARGETS[name].lanes("f64")
+    assert f"some | {expected.replace('4', str(lanes))}" in show(legalize(kernel, TARGETS[name]))
+
+
+def test_without_an_instruction_a_comparison_is_negated_by_itself() -> None:
+    kernel = parse("""
+def k(x: f64[::1], n: i64[::1], t: f64, found: mut(bool[()])):
+    for i in vec(0, x.shape[0], width=W, group=32, some=False):
+        some = step(some | ~(x[i:W] <= broadcast(t, W)))
+    found[()] = hreduce("or", some)
+    for j in vec(0, n.shape[0], width=W, group=32, some_1=False):
+        some_1 = step(some_1 | ~(n[j:W] <= broadcast(3, W)))
+    found[()] = hreduce("or", some_1)
+""")
+    for name in ("scalar", "sse2", "neon"):
+        assert "not_" not in show(legalize(kernel, TARGETS[name]))
+    assert show(legalize(kernel, TARGETS["avx2"])).count("not_") == 1
