@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from loopir.fusion import Fusion, fuse_kernel
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record, replace
 from loopir.machine_model import DEFAULT_MACHINE, Machine
-from loopir.nodes import Kernel, PredLoop, VecLoop
+from loopir.nodes import Expr, Kernel, PredLoop, VecLoop
 from loopir.passes import pass_list
 from loopir.passes.pass_list import Pass, run_pass
 from loopir.process.lazy_function import lazy_function
@@ -66,6 +66,7 @@ deques_as_lists = lazy_function(__package__, "containers.local_deques:deques_as_
 fill_in_first_loop = lazy_function("loopir.fusion", "zero_fills:fill_in_first_loop")
 ranges_as_calls = lazy_function(__package__, "frontend.iterators.named_ranges:ranges_as_calls")
 scalarize_arrays = lazy_function("loopir.fusion", "array_contraction:scalarize_arrays")
+sum_up_elements = lazy_function("loopir.fusion", "zero_fills:sum_up_elements")
 verify = lazy_function("loopir", "ir_verifier:verify")
 
 
@@ -244,7 +245,17 @@ def _scalarize(s: Compilation) -> Compilation:
 
 def _fuse(s: Compilation) -> Compilation:
     lengths = {array: n for array, n, _ in s.plan.zeros} if s.options.fusion else {}
-    kernel, filled = fill_in_first_loop(s.kernel, lengths) if lengths else (s.kernel, frozenset())
+    zeros = {array: n for array, n in lengths.items() if array in s.plan.temporaries}
+    if not zeros:
+        return _fused(s, s.kernel, lengths)
+    kernel, summed = sum_up_elements(s.kernel, zeros, reassociate=s.options.reassociate)
+    fused = _fused(s, kernel, lengths)
+    return fused if summed.issubset(fused.fusion.contracted) else _fused(s, s.kernel, lengths)
+
+
+def _fused(s: Compilation, kernel: Kernel, lengths: Mapping[str, Sequence[Expr]]) -> Compilation:
+    """`s` after the fusion of loops of `kernel`."""
+    kernel, filled = fill_in_first_loop(kernel, lengths) if lengths else (kernel, frozenset())
     fusion = fuse_kernel(
         kernel,
         enabled=s.options.fusion,
@@ -540,13 +551,8 @@ Observer = Callable[[NamedStage, Compilation, Compilation], None]
 
 @np.errstate(all="ignore")
 def run_stages(
-    state: Compilation,
-    *,
-    start_after: str = "",
-    stop_after: str = "",
-    skip: Collection[str] = (),
-    check: bool = False,
-    observe: Observer | None = None,
+    state: Compilation, *, start_after: str = "", stop_after: str = "", skip: Collection[str] = (),
+    check: bool = False, observe: Observer | None = None,
 ) -> Compilation:
     """`state` after the stages that follow `start_after`, up to and with `stop_after`: names of
     `named_stages`; by default all. Passes in `skip` (``NAME`` or ``NAME@N``) are left out.

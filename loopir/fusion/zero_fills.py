@@ -3,12 +3,15 @@
 Such a loop stores to some of the elements, or adds to them. Where it stores 0 first, the allocator
 need not fill the array: one pass over memory less, and a store under a condition is one of a
 `select`. The stage ``fuse`` of `transpile/pipeline.py` calls `fill_in_first_loop`.
+
+A temporary that several passes over it sum up is filled by one loop over its elements, each with
+its sum in a scalar (`sum_up_elements`): fusion then joins that loop with those that use the sums.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..algebra.index_builder import index_sub
+from ..algebra.index_builder import index_sub, is_nonempty
 from ..analysis.integers.affine import AffineBindings
 from ..dtypes import DTYPES, INDEX
 from ..ir_traversal import contains, walk, walk_statements
@@ -18,6 +21,7 @@ from ..nodes import (
     Assign,
     Break,
     Call,
+    Check,
     Const,
     Expr,
     If,
@@ -34,9 +38,17 @@ from ..nodes import (
     Var,
     While,
 )
+from ..process.lazy_function import lazy_function
 from .iteration_domains import affine_bindings, same_range, trip_count_difference
 
-__all__ = ["fill_in_first_loop"]
+__all__ = ["fill_in_first_loop", "sum_up_elements"]
+
+canonicalize_loops = lazy_function("loopir.passes", "canonical.canonicalize_loops")
+check_elimination = lazy_function("loopir.passes", "checks.check_elimination")
+partition_loops = lazy_function("loopir.passes", "loops.partition_loops")
+permute_loops = lazy_function("loopir.passes", "loops.permute_loops")
+promote = lazy_function("loopir.passes", "memory.promote")
+simplify = lazy_function("loopir.passes", "canonical.simplify")
 
 
 def fill_in_first_loop(
@@ -76,6 +88,87 @@ def fill_in_first_loop(
             rests += _fills_of_rest(params[name], lengths[0], *rest)
     new = replace(kernel, body=(*rests, *body)) if filled else kernel
     return new, frozenset(filled)
+
+
+def sum_up_elements(
+    kernel: Kernel, zeros: Mapping[str, Sequence[Expr]], *, reassociate: bool
+) -> tuple[Kernel, frozenset[str]]:
+    """`kernel`, in which one loop stores the sum of each element of some temporaries; and the names
+    of these. ``zeros``: the temporaries that are filled with 0, as in `fill_in_first_loop`.
+
+        for k in loop(0, w):                      for i in loop(0, n):
+            for i in loop(0, n):                      for k in loop(0, w, s=0.0):
+                t[i] = t[i] + x[k + i]       →            s = step(s + x[k + i])
+        for j in loop(0, n):                          t[i] = s
+            y[j] = t[j] / d                       for j in loop(0, n):
+                                                      y[j] = t[j] / d
+
+    The nest is the first statement that uses the temporary. The passes that prepare a sum in a
+    scalar (`permute_loops`, `promote`) run on the whole kernel, which is else returned as it is.
+    """
+    sums = [name for name in zeros if _is_summed_by_nest(kernel, name)]
+    if not sums:
+        return kernel, frozenset()
+    new = kernel
+    for step in (canonicalize_loops, simplify, check_elimination, partition_loops, simplify):
+        new = step(new)
+    new = simplify(promote(permute_loops(new, reassociate=reassociate)))
+    body, summed, bindings = list(new.body), set[str](), affine_bindings(new)
+    for name in sums:
+        first = next(k for k, s in enumerate(body) if any(_uses(n, name) for n in walk(s)))
+        nest = _nest(body[first])
+        variables = tuple(Var(loop.var, INDEX) for loop in nest)
+        ranges = (loop.range for loop in nest)
+        wholes = [Interval(Const(0, INDEX), n) for n in zeros[name]]
+        is_whole = len(variables) == len(wholes) and all(
+            same_range(r, whole, bindings) for r, whole in zip(ranges, wholes, strict=True)
+        )
+        if is_whole and (sum_from_zero := _sum_from_zero(nest[-1].body, name, variables)):
+            body[first] = _with_body(nest, sum_from_zero)
+            summed.add(name)
+    return (replace(new, body=tuple(body)), frozenset(summed)) if summed else (kernel, frozenset())
+
+
+def _is_summed_by_nest(kernel: Kernel, array: str) -> bool:
+    """Whether the first statement that uses `array` is a nest which adds to elements that its
+    outermost loop does not select, and a later statement loads some.
+    """
+    uses = [s for s in kernel.body if any(_uses(n, array) for n in walk(s))]
+    if len(uses) < 2 or not isinstance(loop := uses[0], Loop):
+        return False
+    match loop.body:
+        case (*before, Loop() as inner) if all(isinstance(s, Assign | Check) for s in before):
+            subscripts = _subscripts(inner, array)
+            stores = [n for n in walk(inner) if isinstance(n, Store)]
+            is_sum = [s.array for s in stores] == [array] and len(subscripts) > 0
+            return is_sum and Var(loop.var, INDEX) not in subscripts
+    return False
+
+
+def _sum_from_zero(
+    body: Sequence[Stmt], array: str, index: tuple[Expr, ...]
+) -> tuple[Stmt, ...] | None:
+    """The loop that sums up the element of `array` at `index`, from 0, and the store of the sum, if
+    `body` is that loop, from the element as it was, and the store, where the loop has iterations.
+    """
+    match body:
+        case [If(cond, (Loop(accs=(acc,)) as loop, Store(value=Var(name)) as store), (), ())] if (
+            acc.init == Load(array, index, acc.init.dtype) and name == acc.name
+            and isinstance(loop.range, Interval) and cond == is_nonempty(loop.range)
+            and (store.array, store.index, store.mask) == (array, index, None)
+            and not any(_uses(n, array) for s in (*loop.body, acc.step) for n in walk(s))
+        ):
+            zero = replace(acc, init=Const(0, acc.init.dtype))
+            return replace(loop, accs=(zero,)), store
+    return None
+
+
+def _with_body(nest: Sequence[Loop], body: tuple[Stmt, ...]) -> Loop:
+    """The `nest` with another innermost body."""
+    new = replace(nest[-1], body=body)
+    for loop in reversed(nest[:-1]):
+        new = replace(loop, body=(*loop.body[:-1], new))
+    return new
 
 
 def _stored(kernel: Kernel) -> set[str]:
@@ -151,10 +244,7 @@ def _fills_of_rest(array: Param, length: Expr, start: int, end: int) -> Iterator
 
 def _with_fill(nest: Sequence[Loop], fill: Store) -> Loop:
     """The `nest` with `fill` in front of its innermost body."""
-    new = replace(nest[-1], body=(fill, *nest[-1].body))
-    for loop in reversed(nest[:-1]):
-        new = replace(loop, body=(*loop.body[:-1], new))
-    return new
+    return _with_body(nest, (fill, *nest[-1].body))
 
 
 def _nest(s: Stmt) -> list[Loop]:

@@ -9,7 +9,7 @@ import pytest
 from agree import assert_same, outcome
 from written import written
 
-from loopir.fusion.zero_fills import fill_in_first_loop
+from loopir.fusion.zero_fills import fill_in_first_loop, sum_up_elements
 from loopir.ir_printer import parse, show
 from transpile import fuse
 
@@ -78,6 +78,58 @@ def test_matrices() -> None:
     assert filled(other + "o[i, j] = a[i, j]", "o") is None
 
 
+USED = "\nfor j in loop(0, n):\n    o[j, 0] = out[j] * 2.0"
+NEST = "for k in loop(0, m):\n    for i in loop(0, n):\n        "
+SUMMED = {
+    "passes": NEST + "out[i] = out[i] + x[k + i]" + USED,
+    "a check of each pass": "for k in loop(0, m):\n    check(n == max(n, 0), \"replay\")\n"
+                            "    for i in loop(0, n):\n        out[i] = out[i] + x[k + i]" + USED,
+    "extrema": NEST + "out[i] = max(out[i], x[k + i])" + USED,
+    "stored again": NEST + "out[i] = out[i] + x[k + i]\nfor j in loop(0, n):\n"
+                           "    out[j] = out[j] * 2.0",
+}
+UNSUMMED = {
+    "not used": NEST + "out[i] = out[i] + x[k + i]",
+    "used before": "out[0] = 1.0\n" + NEST + "out[i] = out[i] + x[k + i]" + USED,
+    "a part": NEST.replace("loop(0, n)", "loop(1, n)") + "out[i] = out[i] + x[k + i]" + USED,
+    "selected by both": NEST + "out[k] = out[k] + x[k + i]" + USED,
+    "in passes": NEST + "out[i] = out[i] + o[k, i]\n        o[k, i] = out[i]" + USED,
+    "another sum in it": NEST + "out[i] = out[i] + x[k + i]\n        o[i, 0] = o[i, 0] + 1.0"
+                         + USED,
+    "of elements beside it": NEST + "out[i] = out[i] + out[i - 1]" + USED,
+}
+
+
+def summed(text: str) -> str | None:
+    """The kernel with sums of the elements of `out`; None if it is left as it was."""
+    lines = text.split("\n")
+    kernel = parse(HEAD + "    guard(n >= 0, \"GUARD_BOUNDS\")\n    disjoint(x, out)\n"
+                   "    disjoint(out, o)\n" + "\n".join("    " + line for line in lines) + "\n")
+    length = parse("def k(n: i64):\n    t = n\n").body[0].value
+    new, names = sum_up_elements(kernel, {"out": (length,)}, reassociate=True)
+    assert (new is kernel) == (not names)
+    return show(new) if names else None
+
+
+@pytest.mark.parametrize("text", SUMMED.values(), ids=SUMMED)
+def test_elements_are_summed_up(text: str) -> None:
+    found = summed(text) or ""
+    assert re.search(r"for k in loop\(0, .*=0.0\):", found)
+    assert "= out[i]" not in found
+    assert found.index("for i in") < found.index("for k in")
+
+
+@pytest.mark.parametrize("text", UNSUMMED.values(), ids=UNSUMMED)
+def test_passes_stay(text: str) -> None:
+    assert summed(text) is None
+
+
+def test_the_temporary_is_never_made(tmp_path: Path) -> None:
+    text = "import numpy as np\n\n\ndef f(x, w):\n    n = len(x) - w + 1\n    t = np.zeros(n)\n" \
+           "    for k in range(w):\n        t += x[k : k + n]\n    return t / w\n"
+    assert "own(" not in fuse(written(tmp_path, text).f).emit("loopir", np.ones(9), 3)
+
+
 BODIES = {
     "if": "for i in range(len(x)):\n    if x[i] > 0:\n        out[i] = x[i]",
     "elif": "for i in range(len(x)):\n    if x[i] > 0.5:\n        out[i] += x[i]\n"
@@ -96,6 +148,11 @@ BODIES = {
     "two": "for i in range(len(x)):\n    if x[i] > 0:\n        out[i] = x[i]\n"
            "for i in range(len(x)):\n    if out[i] > 0.5:\n        out[i] = 1",
     "root": "for i in range(len(x)):\n    if x[i] > 0:\n        out[i] = math.sqrt(x[i])",
+    "windows": "n = max(len(x) - 3, 0)\nout = out[:n] * 0.0\nt = np.zeros(n)\n"
+               "for k in range(4):\n    t += x[k : k + n]\nout = t / 4",
+    "weights": "n = max(len(x) - 7, 0)\nt = np.zeros(n)\nfor k in range(int(x.sum()) % 8):\n"
+               "    for i in range(n):\n        t[i] += x[i + k]\nout = np.sqrt(t * t) + y[:n]",
+    "too few": "t = np.zeros(len(x))\nfor k in range(2):\n    t += x[k : k + len(x)]\nout = t / 2",
     "raises": "for i in range(len(x)):\n    if i < 900:\n        out[i] = y[i + 1]",
 }
 
