@@ -131,14 +131,15 @@ def is_left(n: ir.Loop | ir.Zip | ir.Scan) -> bool:
 
 
 _MOST_UNROLLED = 40  # nodes of a loop that is unrolled
+_MOST_IN_LARGE = 16  # the same in a large kernel: a store, say, with a stride
 
 
 def is_unrolled(n: ir.Loop | ir.Zip | ir.Scan, s: Scope) -> bool:
     """Whether the C compiler is to unroll the loop `n`: it is short, has no loop in it and no way
     out, so that its counter and its condition are a large part of its work.
     """
-    if s.is_large or not isinstance(n, ir.Loop) or is_left(n):
+    if not isinstance(n, ir.Loop) or is_left(n):
         return False
     if any(isinstance(x, ir.LoopLike | ir.If | ir.Check) for b in n.body for x in walk(b)):
         return False
-    return sum(1 for _ in walk(n)) <= _MOST_UNROLLED
+    return sum(1 for _ in walk(n)) <= (_MOST_IN_LARGE if s.is_large else _MOST_UNROLLED)

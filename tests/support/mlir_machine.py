@@ -302,6 +302,7 @@ _CMPF = dict(enumerate([
     "false", "{} == {}", "{} > {}", "{} >= {}", "{} < {}", "{} <= {}", "ordered_ne({}, {})",
     "ordered({}, {})",
 ]))
+_CMPF |= {9: "not {} <= {}", 10: "not {} < {}"}
 _CMPF |= {13: "{} != {}", 14: "np.isnan({}) | np.isnan({})"}
 
 _TEXTS = {
