@@ -4,8 +4,8 @@
 together with other accumulators (the payload, such as the index). The loop then becomes three
 vectorisable ones: a reduction over blocks that remembers the start of the best block, a search for
 the chunk with the best value in this block, and a minimum of the places in this chunk that have it.
-The iteration at that place binds the payload. In a row of a few hundred terms each lane keeps its
-best term and the place of that instead (`_ArgSearch.in_lanes`).
+The iteration at that place binds the payload. Of a row, in a loop over rows, each lane keeps its
+best term and the place of that instead, in one pass (`_ArgSearch.in_lanes`).
 """
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ __all__ = ["arg_reduction"]
 BLOCK_BYTES = 8192  # bytes of terms in a block, whose extremum is compared with the best one
 CHUNK = 128  # terms, of which the first with the best one is then searched
 SHORT_TERMS = 16  # up to so many terms, the loop as it was is faster than vectors
-LANE_TERMS = 1024  # up to so many terms, lanes are as fast as the search, or faster
+LANE_TERMS = 1024  # up to so many terms, lanes along the loop around are as fast as the search
 LANE_BYTES = 128  # of the best terms in lanes; their places are as many
 MIN_TERMS = 512
 """A loop known to have fewer iterations is left as it is: terms of one byte would fill less than
@@ -85,12 +85,12 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)
             if x.shape[0] < 17:
-                for i_5 in loop(0, min(x.shape[0], 16), least_4=f64("inf"), k_2=-1):
-                    m_1 = x[i_5] < least_4
-                    least_4 = step(select(m_1, x[i_5], least_4))
-                    k_2 = step(select(m_1, i_5, k_2))
-                least = give(least_4)
-                k = give(k_2)
+                for i_5 in loop(0, min(x.shape[0], 16), least_3=f64("inf"), k_1=-1):
+                    m_1 = x[i_5] < least_3
+                    least_3 = step(select(m_1, x[i_5], least_3))
+                    k_1 = step(select(m_1, i_5, k_1))
+                least = give(least_3)
+                k = give(k_1)
             else:
                 for block in loop(range(0, x.shape[0], 1024), least_1=f64("inf"), start=x.shape[0]):
                     for i_1 in loop(block, min(block + 1024, x.shape[0]), least_2=f64("inf")):
@@ -109,11 +109,11 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
                     first = give(first_1)
                 for i_3 in loop(first, min(first + 128, end), position=end):
                     position = step(min(position, select(x[i_3] == least_1, i_3, end)))
-                k_3 = select(position < end, position, -1)
-                for i_4 in loop(position, min(position + 1, end), least_5=f64("inf")):
-                    least_5 = step(x[i_4])
-                least = give(least_5)
-                k = give(k_3)
+                k_2 = select(position < end, position, -1)
+                for i_4 in loop(position, min(position + 1, end), least_4=f64("inf")):
+                    least_4 = step(x[i_4])
+                least = give(least_4)
+                k = give(k_2)
             at[()] = k
     """
     fresh = FreshNames(kernel)
@@ -140,8 +140,8 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         if vectorization_obstacle(loop_over_one_block, kernel, reassociate=reassociate):
             return s
         if is_short is None:
-            is_row = loop_around(s, kernel) is not None
-            return search.unless_short(statements, search.in_lanes(fresh) if is_row else (), fresh)
+            in_lanes = search.in_lanes(fresh) if loop_around(s, kernel) is not None else ()
+            return search.unless_short(in_lanes or statements, fresh)
         versions[s.var] = is_short, statements
         return s
 
@@ -284,11 +284,9 @@ class _ArgSearch:
             yield Assign(end.name, _block_end(start, self.block, interval.hi))
             yield from self._search(p, best, Interval(start, end), fresh)
 
-    def unless_short(
-        self, search: tuple[Stmt, ...], in_lanes: tuple[Stmt, ...], fresh: FreshNames
-    ) -> tuple[Stmt, ...]:
-        """The statements of `search`; but for up to `LANE_TERMS` terms those of `in_lanes`, if
-        there are any, and for up to `SHORT_TERMS` terms the original loop.
+    def unless_short(self, search: tuple[Stmt, ...], fresh: FreshNames) -> tuple[Stmt, ...]:
+        """The statements of `search` where there are more than `SHORT_TERMS` terms, else the
+        original loop.
         """
         interval = self.loop.range
         assert isinstance(interval, Interval)
@@ -297,27 +295,20 @@ class _ArgSearch:
         short_range = replace(
             interval, hi=index_min(interval.hi, index_add(interval.lo, SHORT_TERMS))
         )
-        inner_names = fresh.names(self.original)
-        for a in self.original.accs:
-            del inner_names[a.name]
-        short = (rename_names(replace(self.original, range=short_range), inner_names),)
-        count = index_sub(interval.hi, interval.lo)
-        long = search
-        if in_lanes:
-            long = (self._choice(index_less(count, LANE_TERMS + 1), in_lanes, search, fresh),)
-        return (self._choice(index_less(count, SHORT_TERMS + 1), short, long, fresh),)
-
-    def _choice(
-        self, cond: Expr, then: tuple[Stmt, ...], orelse: tuple[Stmt, ...], fresh: FreshNames
-    ) -> If:
-        """A branch whose sides are two ways to compute the accumulators of the loop."""
-        accs = self.original.accs
-        p, q = ({a.name: fresh.name(a.name) for a in accs} for _ in range(2))
-        yields = tuple(
-            Yield(a.name, *(Var(names[a.name], a.init.dtype) for names in (p, q))) for a in accs
+        short_names = fresh.names(self.original)
+        short = rename_names(replace(self.original, range=short_range), short_names)
+        search_names = {a.name: fresh.name(a.name) for a in self.original.accs}
+        yields = (
+            Yield(
+                a.name,
+                Var(short_names[a.name], a.init.dtype),
+                Var(search_names[a.name], a.init.dtype),
+            )
+            for a in self.original.accs
         )
-        sides = (tuple(rename_names(x, p) for x in then), tuple(rename_names(x, q) for x in orelse))
-        return If(cond, sides[0], sides[1], yields, span=self.loop.span)
+        is_short = index_less(index_sub(interval.hi, interval.lo), SHORT_TERMS + 1)
+        long = tuple(rename_names(x, search_names) for x in search)
+        return (If(is_short, (short,), long, tuple(yields), span=self.loop.span),)
 
     def in_lanes(self, fresh: FreshNames) -> tuple[Stmt, ...]:
         """Statements that find the place of the extremum by lanes, each of which keeps its best
