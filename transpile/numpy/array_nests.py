@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ..analysis.alias_analysis import NEW_ARRAY
-from ..analysis.type_inference.type_lattice import UNKNOWN_ORDER
+from ..analysis.type_inference.type_lattice import UNIT_LENGTH
 from ..frontend.ast_walk import integer_constant, is_none, subscript_items, tree_key
 from ..frontend.macros.macro_context import Context
 from ..types.value_types import ELEMENTS
@@ -117,7 +117,8 @@ def has_known_layout(e: ast.expr, cx: Context) -> bool:
             return True
         case ast.Name(id=name):
             is_whole = fact.owner is not None and fact.owner.name == name
-            return is_whole and fact.order != UNKNOWN_ORDER
+            is_sorted = UNIT_LENGTH not in (fact.shape or ())
+            return is_whole and (fact.order == "C" or (fact.order == "F" and is_sorted))
         case ast.Subscript(value=base, slice=ast.Slice(step=None)):
             return cx.fact(base).order == "C" and has_known_layout(base, cx)
         case ast.Subscript(value=base) if cx.fact(base).rank == 1:
