@@ -118,33 +118,43 @@ def undefined_in_helper(
         if isinstance(call, ast.Call) and span_of(call) == span:
             helper = scope.resolve(call.func)
         if isinstance(helper, FunctionType):
-            for found in _undefined_in(helper, cited, _MOST_NESTED_HELPERS):
+            for found in _undefined_in(helper, cited):
                 return replace(found, span=span)
     return None
 
 
-_MOST_NESTED_HELPERS = 4
-"""How many calls of helpers in helpers are followed."""
+_MOST_NESTED_HELPERS, _MOST_HELPERS = 4, 32
+"""How many calls of helpers in helpers are followed, and how many helpers are read."""
 
 
-def _undefined_in(helper: FunctionType, cited: Collection[str], depth: int) -> Iterator[Rejection]:
+def _undefined_in(helper: FunctionType, cited: Collection[str]) -> Iterator[Rejection]:
     """The rejections of the names and attributes in `cited` that do not exist in `helper` and the
-    functions that it calls; `depth`: how many calls inside of each other are followed.
+    functions that it calls. Each function is read once, those that fewer calls lead to first: a
+    helper may call hundreds of functions, and these one another.
     """
-    try:
-        own = read_source(helper).tree
-    except Refused:
-        return
-    nodes, scope = [*walk_nodes(*own.body)], Scope.of(helper)
-    named = (
-        n for n in nodes
-        if (isinstance(n, ast.Name) and n.id in cited)
-        or (isinstance(n, ast.Attribute) and n.attr in cited)
-    )
-    yield from _undefined_of(named, scope, _names_bound_anywhere(own))
-    for called in (scope.resolve(n.func) for n in nodes if isinstance(n, ast.Call)):
-        if depth and isinstance(called, FunctionType):
-            yield from _undefined_in(called, cited, depth - 1)
+    level, seen = [helper], {helper}
+    for _ in range(_MOST_NESTED_HELPERS + 1):
+        called: list[FunctionType] = []
+        for function in level:
+            try:
+                own = read_source(function).tree
+            except Refused:
+                continue
+            nodes, scope = [*walk_nodes(*own.body)], Scope.of(function)
+            named = [
+                n for n in nodes
+                if (isinstance(n, ast.Name) and n.id in cited)
+                or (isinstance(n, ast.Attribute) and n.attr in cited)
+            ]
+            if named:
+                yield from _undefined_of(named, scope, _names_bound_anywhere(own))
+            for resolved in (scope.resolve(n.func) for n in nodes if isinstance(n, ast.Call)):
+                if not isinstance(resolved, FunctionType) or resolved in seen:
+                    continue
+                if len(seen) < _MOST_HELPERS:
+                    seen.add(resolved)
+                    called.append(resolved)
+        level = called
 
 
 def _lacks(module: ModuleType, name: str) -> bool:

@@ -358,13 +358,16 @@ def _look_up(function: object, table: dict[Any, Any]) -> Any:
 
 def _limit(limit: str, func: ast.expr, dtype: ast.expr, cx: Context) -> ast.expr | None:
     """The attribute `limit` of ``np.iinfo(dtype)`` or ``np.finfo(dtype)`` as a constant: an int, or
-    a call ``np.float32(…)``. None if the dtype is not known, or Python would raise.
+    a call ``np.float32(…)``. None if the dtype is not known, or Python would raise. The dtype None
+    is float64 for NumPy, which warns: that is left to it.
     """
     info: Any = cx.resolve(func)
     if info not in (np.iinfo, np.finfo) or limit not in _LIMITS[info]:
         return None
     static = static_value(dtype, cx)
     kind: Any = static.value if static else cx.resolve(dtype)
+    if kind is None:
+        return None
     try:
         value = getattr(info(kind), limit)
     except failures(TypeError, ValueError):

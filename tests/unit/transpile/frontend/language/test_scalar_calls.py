@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,3 +156,33 @@ def test_calls_with_another_number_of_arguments(call: str, tmp_path: Path) -> No
     f = written(tmp_path, "\n".join(("import math", *lines, "    return s\n"))).f
     fused = fuse(f, on_reject="silent")
     assert outcome(fused, (4,)) == outcome(f, (4,))
+
+
+@pytest.mark.parametrize("limit", ["finfo(D).eps", "finfo(D).max", "finfo(D).tiny", "iinfo(D).max"])
+@pytest.mark.parametrize("of", ["z.dtype", "d"])
+def test_limits_of_a_dtype_that_is_known_at_the_call_only(
+    limit: str, of: str, tmp_path: Path
+) -> None:
+    """Where a branch decides which dtype it is: never those of another one, and no warning."""
+    text = f"""
+    import numpy as np
+
+    def f(x, y, b):
+        z = x if b else y
+        d = None
+        if b: d = z.dtype
+        e = np.{limit.replace("D", of)}
+        s = 0.0
+        for v in x: s += v
+        return s * e, e
+    """
+    f = written(tmp_path, textwrap.dedent(text)).f
+    fused = fuse(f, on_reject="silent")
+    kinds = ("i4", "i8") if "iinfo" in limit else ("f4", "f8")
+    narrow, wide = (np.arange(4).astype(kind) for kind in kinds)
+    for x, y in ((narrow, wide), (wide, narrow)):
+        for b in (True, False):
+            make = lambda: ((x, y, b), ())  # noqa: B023, E731
+            got, wanted = ran(fused, make, "warn"), ran(f, make, "warn")
+            assert (got.error, got.warned) == (wanted.error, wanted.warned)
+            assert same(got.value, wanted.value, 0)
