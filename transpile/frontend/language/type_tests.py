@@ -32,7 +32,7 @@ from ...types.value_types import (
     RecordType,
     ScalarType,
 )
-from ..ast_walk import child_nodes, fields_with_children, walk_nodes
+from ..ast_walk import all_blocks, child_nodes, walk_nodes
 from ..core_nodes import ReplayIf, copy_location
 from ..defining_modules import is_native
 from ..macros.firing_conditions import has_class_aliases
@@ -469,24 +469,33 @@ def _dominates_reads(assignment: ast.AST, name: str, cx: Context) -> bool:
     """Whether `assignment` is the only binding of `name`, and all reads come after it in its block.
     False in functions with inner functions.
     """
-    nodes = [n for n in walk_nodes(cx.tree) if isinstance(n, ast.Name) and n.id == name]
-    parameters = {a.arg for a in walk_nodes(cx.tree.args) if isinstance(a, ast.arg)}
-    inner = (ast.FunctionDef, ast.Lambda)
-    has_inner = any(isinstance(n, inner) for s in cx.tree.body for n in walk_nodes(s))
-    if name in parameters or has_inner:
-        return False
-    after = next((b[k + 1 :] for b, k in _positions(cx.tree, assignment)), None)
+    stores = reads = 0
+    for n in walk_nodes(cx.tree):  # once: this is asked for each name that holds a class
+        if isinstance(n, ast.Name):
+            if n.id == name and isinstance(n.ctx, ast.Load):
+                reads += 1
+            elif n.id == name:
+                stores += 1
+        elif isinstance(n, ast.arg):
+            if n.arg == name:
+                return False
+        elif isinstance(n, (ast.FunctionDef, ast.Lambda)) and n is not cx.tree:
+            return False
+    after = _statements_after(cx.tree, assignment) if stores == 1 else None
     if after is None:
         return False
-    later = {id(n) for s in after for n in walk_nodes(s)}
-    return sum(not isinstance(n.ctx, ast.Load) for n in nodes) == 1 and all(
-        id(n) in later for n in nodes if isinstance(n.ctx, ast.Load)
-    )
+    later = (n for n in walk_nodes(*after) if isinstance(n, ast.Name) and n.id == name)
+    return sum(isinstance(n.ctx, ast.Load) for n in later) == reads
 
 
-def _positions(tree: ast.AST, statement: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
-    """The block of `tree` that contains `statement`, and its index there."""
-    for node in walk_nodes(tree):
-        for _, block in fields_with_children(node):
-            if isinstance(block, list):
-                yield from ((block, k) for k, s in enumerate(block) if s is statement)
+def _statements_after(tree: ast.FunctionDef, statement: ast.AST) -> list[ast.stmt] | None:
+    """The statements behind `statement` in the block of `tree` that contains it; None if none does.
+    """
+    waiting: list[ast.stmt] = [tree]
+    for outer in waiting:
+        for block in all_blocks(outer):
+            for k, s in enumerate(block):
+                if s is statement:
+                    return block[k + 1 :]
+            waiting += block
+    return None

@@ -89,16 +89,17 @@ def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr] | None:
     values: list[ast.expr] = []
     bindings = 0  # of the name, except by ``+=``; more than `values` if one has no value here
     for n in walk_nodes(tree):
-        match n:
-            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                values.append(value)
-            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=elts)):
-                pairs = zip(targets, elts, strict=False)
-                values += [v for t, v in pairs if isinstance(t, ast.Name) and t.id == name]
-            case ast.AugAssign(target=ast.Name(id=target)) if target == name:
-                bindings -= 1
-            case ast.Name(id=target, ctx=ast.Store() | ast.Del()) if target == name:
-                bindings += 1
+        if isinstance(n, ast.Name):  # most nodes: this runs often
+            bindings += n.id == name and not isinstance(n.ctx, ast.Load)
+        elif isinstance(n, (ast.Assign, ast.AugAssign)):
+            match n:
+                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                    values.append(value)
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=elts)):
+                    pairs = zip(targets, elts, strict=False)
+                    values += [v for t, v in pairs if isinstance(t, ast.Name) and t.id == name]
+                case ast.AugAssign(target=ast.Name(id=target)) if target == name:
+                    bindings -= 1
     is_parameter = any(isinstance(a, ast.arg) and a.arg == name for a in walk_nodes(tree.args))
     has_all_values = bindings == len(values) and not (is_parameter and bindings)
     return values if has_all_values else None
