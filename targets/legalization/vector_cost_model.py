@@ -10,6 +10,7 @@ from collections.abc import Container, Mapping
 from itertools import dropwhile
 
 from loopir import nodes as ir
+from loopir.algebra.index_builder import index_add
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import children, walk, walk_statements
 from loopir.lazy_dataclass import replace
@@ -220,21 +221,25 @@ def is_streaming_store(
 
 
 def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
-    """The load of the second halves of pairs of which `load` takes the first halves, for arrays of
-    pairs in memory, such as complex numbers: of ``z[i:W, 0]``, the real parts, it is ``z[i:W, 1]``.
-    (Of ``z[i:W, 1]`` it is ``z[i:W, 2]``, which no loop loads.) None if the lanes are not two
-    elements apart, if the subscript along the axis of unit stride is no constant, and for bools and
-    float16.
+    """The load of the second halves of pairs of which `load` takes the first halves: of
+    ``z[i:W, 0]``, the real parts of complex numbers in memory, it is ``z[i:W, 1]``; of ``x[2 *
+    i:W:2]``, every other element, it is ``x[2 * i + 1:W:2]``. (Of the second halves it is a load
+    that hardly any loop has.) None if the lanes are not two elements apart, if they are not along
+    the axis of unit stride and the subscript there is no constant, and for bools and float16.
 
     If a loop has both loads, the C printer loads whole registers of pairs and separates them
     (`c_expressions.name_shared_loads`), which is faster than two gathers.
     """
     p = arrays[load.array]
-    if p.unit is None or (p.step(load.axis), load.step) != (2, 1):
-        return None  # lanes are not two elements apart
-    if load.dtype == "bool" or DTYPES[load.dtype].wide:
+    if p.unit is None or load.dtype == "bool" or DTYPES[load.dtype].wide:
         return None  # no code for these dtypes
-    index = _next_of_pair(load.index, p.unit)
+    if (p.step(load.axis), load.step) == (2, 1):
+        index = _next_of_pair(load.index, p.unit)
+    elif load.axis == p.unit and load.step == 2:
+        after = index_add(load.index[p.unit], 1)
+        index = (*load.index[: p.unit], after, *load.index[p.unit + 1 :])
+    else:
+        return None  # lanes are not two elements apart
     return replace(load, index=index) if index else None
 
 
