@@ -114,6 +114,7 @@ class Scope:
     """The loop of a part of a parallel search: it ends at the first hit of any part (`c_regions`).
     """
     in_loop: bool = False  # the code runs once in each iteration of a scalar loop
+    in_blocks: bool = False  # of one over long blocks, which is in another: there is mostly one
     counts_only: bool = False  # an append counts the elements, and stores none
     threads: int = 0  # the most threads that a parallel loop may use; 0: no bound
     portable: bool = False  # math functions of numbers have the bits of vectors
@@ -127,6 +128,13 @@ class Scope:
             registers=dict(self.registers),
             vector=vector or self.vector,
         )
+
+    def enter_loop(self, *, of_blocks: bool) -> None:
+        """Notes that this is the scope of a scalar loop, perhaps one that only cuts another loop
+        into long blocks.
+        """
+        self.in_blocks = self.in_loop and of_blocks
+        self.in_loop = self.in_loop or not of_blocks
 
     def failed(self, check: ir.Check) -> str:
         """The C statement that is run where `check` fails: it sets bits of the status. Where Python

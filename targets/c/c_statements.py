@@ -514,7 +514,7 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
         yield collapse.before
         n = collapse.loop
     inner = _inner_scopes(scopes)
-    inner[0].in_loop = scopes[0].in_loop or not _is_of_blocks(n)
+    inner[0].enter_loop(of_blocks=isinstance(n.range, ir.RangeDesc) and n.range.step >= _LONG_BLOCK)
     yield from loop_header(n, scopes[0], inner[0], collapse)
     for s in inner[1:]:
         s.names[n.var], s.leave = inner[0].names[n.var], inner[0].leave
@@ -533,12 +533,7 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 _LONG_BLOCK = 1 << 10
-"""Iterations of a block of which there is one in most calls (`_is_of_blocks`)."""
-
-
-def _is_of_blocks(n: ir.Loop) -> bool:
-    """Whether the loop only cuts another one into blocks, so long that most arrays are one."""
-    return isinstance(n.range, ir.RangeDesc) and n.range.step >= _LONG_BLOCK
+"""Iterations of a block of which there is mostly one (`Scope.enter_loop`)."""
 
 
 def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:

@@ -5,7 +5,7 @@ floating-point flag (`force_computed`), and from loading a vector twice (`pin_re
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from loopir import nodes as ir
 from loopir.dtypes import DTYPES
@@ -15,7 +15,7 @@ from .c_scope import Scope
 
 __all__ = [
     "parallel_assignment", "parenthesized", "strip_parens", "force_computed", "pin_register",
-    "c_type", "fills_register", "indented",
+    "branch_on_number", "c_type", "fills_register", "indented",
 ]
 
 
@@ -67,6 +67,15 @@ def parallel_assignment(
         f"{name} = {temporary};"
         for temporary, (name, _, _) in zip(temporaries, changed, strict=True)
     )
+
+
+def branch_on_number(number: str, texts: Sequence[str]) -> Iterator[str]:
+    """A branch on `number`, from 0 on, to the statements for it, one of `texts`."""
+    *others, last = texts
+    yield f"switch ({number}) {{"
+    yield from (f"case {k}: {text} break;" for k, text in enumerate(others))
+    yield f"default: {last}"
+    yield "}"
 
 
 def c_type(e: ir.Expr, target: Target) -> str:

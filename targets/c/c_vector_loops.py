@@ -13,15 +13,13 @@ which skips such groups, stands before the loop and after its body::
 
     while groups are left and no lane of the next is active: advance
     if groups are left, do
-        the body
-        advance
+        the body; advance
         while groups are left and no lane of the next is active: advance
     while groups are left
 
-So the body runs in every iteration of its loop. GCC hoists constants only out of such a loop; if
-the body is under an ``if``, it computes them again in each iteration. The predicate is computed
-once for the test, and once in the body: an expensive one (`recomputes_predicate`) is tested by an
-``if`` instead.
+GCC hoists constants out of a body only if it runs in every iteration, as this does, and not out of
+an ``if``. The predicate is computed once for the test, and once in the body: an expensive one
+(`recomputes_predicate`) is tested by an ``if`` instead.
 """
 from __future__ import annotations
 
@@ -41,6 +39,7 @@ from ..legalization.vector_cost_model import (
     accumulators_in_registers,
     can_jam_inner_loops,
     is_streaming_store,
+    may_run_twice,
     recomputes_predicate,
     registers_at_once,
     store_to_align,
@@ -56,7 +55,13 @@ from .c_reductions import (
 )
 from .c_scans import declare_scan
 from .c_scope import AccumulatorRegisters, Scope, VectorRegister
-from .c_text import force_computed, parallel_assignment, parenthesized, strip_parens
+from .c_text import (
+    branch_on_number,
+    force_computed,
+    parallel_assignment,
+    parenthesized,
+    strip_parens,
+)
 from .interrupt_polls import chunk_end, chunk_start
 from .lane_masks import any_lane, mask_and, mask_op, mask_to_width
 from .vector_ops import vector_op
@@ -211,9 +216,10 @@ _FEW_NODES = 40
 class _VectorLoop:
     """The emission of one loop.
 
-    ``i``, ``end``: C names of the next element and the end. ``count``: registers of a group.
-    ``vectors``: accumulators that are vectors. ``is_unrolled``: each register of these is a C
-    variable of its own, and the group is unrolled; else they are in an array.
+    ``i``, ``end``: C names of the next element and the end; ``first``: of the first element, if
+    elements may run twice. ``count``: registers of a group. ``vectors``: accumulators that are
+    vectors. ``is_unrolled``: each register of these is a C variable of its own, and the group is
+    unrolled; else they are in an array.
     """
 
     def __init__(self, n: Vectored, s: Scope, block: Block) -> None:
@@ -223,7 +229,7 @@ class _VectorLoop:
         self.width, self.group, self.count = n.width, n.group, n.group // n.width
         self.vectors = vector_accumulators(n)
         self.is_unrolled = accumulators_in_registers(n, s.target)
-        self.i = self.end = ""
+        self.i = self.end = self.first = ""
 
     def lines(self) -> Iterator[str]:
         """All lines of the loop."""
@@ -236,6 +242,9 @@ class _VectorLoop:
         yield "{"
         yield f"int64_t {self.i} = {lo};"
         yield f"const int64_t {self.end} = {hi};"
+        if self.s.target.masks == "lanes" and may_run_twice(self.n, self.s.kernel):
+            self.first = inner.fresh(f"{self.n.var}_first")
+            yield f"const int64_t {self.first} = {self.i};"
         yield from self._phases(inner)
         yield "}"
         for a in self.vectors:
@@ -258,10 +267,8 @@ class _VectorLoop:
             for (; i_end - i >= 32; i += 32) { … }      groups of 4 registers of 8 lanes
             if (i < i_end) { … }                        the remainder, of 1 to 31 elements
 
-        The remainder is run register by register, by the same body. In the last one the lanes
-        behind the end are off: the body is under a mask, and loads and stores take a part of a
-        register (`_registers_until`, `_partial_register`). Where a store is to be aligned, that
-        code also runs the elements before the first aligned one (`_from_aligned`).
+        The remainder is run register by register (`_registers_until`). Where a store is to be
+        aligned, that code also runs the elements before the first aligned one (`_from_aligned`).
         """
         aligned = store_to_align(self.n, s.arrays, s.names)
         if self.group == 1:
@@ -303,10 +310,9 @@ class _VectorLoop:
         yield "}"
 
     def _streamed(self, store: ir.Store, v: Vec, address: str, s: Scope) -> Iterator[str]:
-        """A loop over whole registers with non-temporal stores in place of `store`. It runs only if
-        the loop is so long that the result is larger than half of the last cache, and the address
-        is aligned, as the instruction requires. The groups after it then have little left. Of
-        float64 on AVX2::
+        """A loop over whole registers with non-temporal stores in place of `store`, if the result
+        exceeds half of the last cache, and the address is aligned, as the instruction requires. The
+        groups after it have little left. Of float64 on AVX2::
 
             if (i_end - i >= 1048576 && (intptr_t)(y + i) % 32 == 0) {
                 for (; i_end - i >= 4; i += 4) { …vmovntps… }
@@ -348,8 +354,7 @@ class _VectorLoop:
                 yield from declare_scan(x, self.width, self.count, self.s)
 
     def _declare(self, a: ir.VecAccum, c: str, kind: str, value: str) -> Iterator[str]:
-        """Declare the registers of one accumulator of C type `kind`, each with the initial `value`.
-        """
+        """Declare the registers of `a`, of C type `kind`, each with the initial `value`."""
         if self.is_unrolled:
             names = tuple(self.s.fresh(f"{c}_{k}") for k in range(self.count))
             other_registers = "".join(f", {x} = {names[0]}" for x in names[1:])
@@ -407,10 +412,7 @@ class _VectorLoop:
             yield from self._register(inner, r, self.i, f"{r} * {self.width}")
             yield "}"
         if isinstance(self.n, ir.VecLoop) and self.n.until is not None:
-            yield f"if {parenthesized(expr(self.n.until, s))} {{"
-            yield f"{self.i} = {self.end};"
-            yield "break;"
-            yield "}"
+            yield f"if {parenthesized(expr(self.n.until, s))} {{ {self.i} = {self.end}; break; }}"
         yield "}"
 
     def _groups_in_passes(self, end: str, at_once: int, s: Scope) -> Iterator[str]:
@@ -434,8 +436,7 @@ class _VectorLoop:
     def _side_by_side(
         self, body: Callable[[Sequence[Scope], Block], Iterator[str]], outer: Scope
     ) -> Iterator[str]:
-        """`body` for all registers of a group, which share its inner loops or the branch around it.
-        """
+        """`body` for all registers of a group, which share inner loops or the branch around it."""
         taken = outer.inner().taken
         scopes = [replace(outer.inner(VectorRegister(self.width)), taken=taken, loaded={})
                   for _ in range(self.count)]
@@ -502,9 +503,10 @@ class _VectorLoop:
         size = sum(1 for part in (*self.n.body, *(a.step for a in self.n.accs)) for _ in walk(part))
         is_short = 2 < self.count <= 2 * _FEW and size <= _FEW_NODES
         is_allowed = s.target.masks != "bits" and not s.is_large and not s.running
-        r = self.n.range  # strips of whole groups: only the last one has a remainder
-        strip = max_trips_of_strip(r) if isinstance(r, ir.Interval) else None
-        return s.in_loop and is_short and is_allowed and not (strip and strip % self.group == 0)
+        r = self.n.range  # of many blocks of whole groups only the last one has a remainder
+        block = isinstance(r, ir.Interval) and max_trips_of_strip(r)
+        is_frequent = s.in_blocks or not block or block % self.group
+        return s.in_loop and is_short and is_allowed and bool(is_frequent)
 
     def _nested_remainder(self, s: Scope) -> Iterator[str]:
         """The whole registers, each under the branch of the one before; then the partial one, whose
@@ -522,7 +524,7 @@ class _VectorLoop:
         parts = [s.fresh(f"{s.names[a.name]}_part") for a in self.vectors]
         for a, part in zip(self.vectors, parts, strict=True):
             yield f"{accumulator_type(a, self.width, s)} {part};"
-        yield from self._of_register(r, [
+        yield from branch_on_number(r, [
             " ".join(f"{part} = {of[k]};" for part, of in zip(parts, registers, strict=True))
             for k in range(self.count)
         ])
@@ -530,18 +532,10 @@ class _VectorLoop:
         for a, part, of in zip(self.vectors, parts, registers, strict=True):
             inner.registers[a.name] = AccumulatorRegisters(of.kind, 1, (part,), False)
         yield from self._partial_register(self.end, 0, inner)
-        yield from self._of_register(r, [
+        yield from branch_on_number(r, [
             " ".join(f"{of[k]} = {part};" for part, of in zip(parts, registers, strict=True))
             for k in range(self.count)
         ])
-        yield "}"
-
-    def _of_register(self, r: str, texts: Sequence[str]) -> Iterator[str]:
-        """A branch on the number `r` of a register to the statements for it, one of `texts`."""
-        *others, last = texts
-        yield f"switch ({r}) {{"
-        yield from (f"case {k}: {text} break;" for k, text in enumerate(others))
-        yield f"default: {last}"
         yield "}"
 
     def _unrolled_remainder(self, s: Scope) -> Iterator[str]:
@@ -554,22 +548,28 @@ class _VectorLoop:
 
     def _registers_until(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
         """The lines that run elements from ``i`` on, up to `stop`, one register at a time: the
-        remainder of a loop, or what precedes the first aligned element. The last register may be
-        partial; its other lanes are off, by a mask. On AVX2, with registers of 4 lanes::
+        remainder of a loop, or what precedes the first aligned element. In the last register the
+        lanes behind `stop` are off, by a mask. On AVX2, with registers of 4 lanes::
 
             for (; stop - i >= 4; i += 4, r++) { … }         whole registers, without a mask
             if (i < stop) { live = tp_first(stop - i); … }   the partial one, under a mask
 
-        Where masks are bits (AVX-512), a full mask costs nothing: one loop runs all registers under
-        a mask. Of width 1 there are only whole registers. `r`: the register of each accumulator to
-        use, a number, or a C name that counts.
+        If elements may run twice (`may_run_twice`), and there are four, the last register is a
+        whole one that ends at `stop`, which takes a fraction of the time. Where masks are bits, one
+        loop runs all registers under a mask, which costs nothing. `r`: the register of each
+        accumulator to use, a number, or a C name that counts.
         """
         advance = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
         has_bit_masks = s.target.masks == "bits"
         if self.width == 1 or (not has_bit_masks and self.count > 1):
+            yield from ["for (;;) {"] if self.first else []
             yield f"for (; {stop} - {self.i} >= {self.width}; {advance}) {{"
             yield from self._register(s, r, self.i)
             yield "}"
+            if self.first:
+                yield f"if ({self.i} >= {stop} || {stop} - {self.first} < {self.width}) break;"
+                yield f"{self.i} = {stop} - {self.width};"
+                yield "}"
         if self.width > 1:
             all_registers = f"for (; {self.i} < {stop}; {advance}) {{"
             yield all_registers if has_bit_masks else f"if ({self.i} < {stop}) {{"

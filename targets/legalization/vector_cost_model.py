@@ -7,10 +7,12 @@ takes the number of registers in a group from `registers_per_group`. Costs are i
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from itertools import dropwhile
+from itertools import combinations, dropwhile, product
 
 from loopir import nodes as ir
 from loopir.algebra.index_builder import index_add
+from loopir.analysis.dependence import may_alias
+from loopir.analysis.mod_ref import arrays_read
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import children, walk, walk_statements
 from loopir.lazy_dataclass import replace
@@ -22,8 +24,8 @@ from ..isa.target import Target, Vec
 
 __all__ = [
     "GROUPS_OF_PART", "store_to_align", "recomputes_predicate", "accumulators_in_registers",
-    "interleaved_neighbour", "can_jam_inner_loops", "are_interleaved_stores", "is_streaming_store",
-    "registers_at_once", "registers_per_group", "vector_cost",
+    "interleaved_neighbour", "can_jam_inner_loops", "may_run_twice", "are_interleaved_stores",
+    "is_streaming_store", "registers_at_once", "registers_per_group", "vector_cost",
 ]
 
 _MAX_UNROLLED_COST = 96.0
@@ -203,6 +205,21 @@ def store_to_align(
     stride, second = arrays[store.array].step(store.axis), rest[0]
     is_pair = second is not None and are_interleaved_stores(store, second, arrays)
     return store if stride == 1 or (stride == 2 and is_pair) else None
+
+
+def may_run_twice(loop: ir.VecLoop | ir.PredLoop, kernel: ir.Kernel | None) -> bool:
+    """Whether an iteration of `loop` may run a second time: it stores the same again, since the
+    loop reads nothing that it writes, stores to each array once, and carries nothing.
+
+        for i in vec(0, n, width=4): y[i:4] = x[i:4] + x[i + 1:4]    if x and y are disjoint
+    """
+    if kernel is None or not isinstance(loop, ir.VecLoop) or loop.accs or loop.undoes:
+        return False
+    if not all(isinstance(s, ir.Assign | ir.Store | ir.Check) for s in loop.body):
+        return False
+    stores = [s.array for s in loop.body if isinstance(s, ir.Store)]
+    pairs = (*combinations(stores, 2), *product(stores, arrays_read((loop,))))
+    return loop.until is None and not any(may_alias(kernel, a, b) for a, b in pairs)
 
 
 def is_streaming_store(

@@ -553,6 +553,39 @@ def f(x: f32[::1], y: mut(f32[::1])):
     assert not y[-6:].any()
 
 
+OVERLAPS = {
+    "shifted": ("disjoint(x, y)", "y[i:W] = x[i:W] + x[i + 1:W]", True),
+    "every_other": ("disjoint(x, y)", "y[i:W] = x[i * 2:W:2] - x[i * 2 + 1:W:2]", True),
+    "masked": ("disjoint(x, y)", "y[i:W] = where(x[i:W] > x[i + 1:W], x[i:W])", True),
+    "checked": ("disjoint(x, y)", 'check(x[i:W] < broadcast(9.0, W), "over")\n'
+                "        y[i:W] = x[i:W]", True),
+    "perhaps_one": ("disjoint_or_same(x, y)", "y[i:W] = x[i:W] * x[i:W]", False),
+    "in_place": ("disjoint(x, y)", "y[i:W] = y[i:W] + x[i:W]", False),
+    "twice": ("disjoint(x, y)", "y[i:W] = x[i:W]\n        y[i:W] = x[i + 1:W]", False),
+}
+
+
+@pytest.mark.parametrize("target", RUNNABLE)
+@pytest.mark.parametrize("name", OVERLAPS)
+def test_last_registers_of_maps_overlap_others(name: str, target: str) -> None:
+    """Where an element may be stored twice; else the last register is under a mask."""
+    guard, statement, overlaps = OVERLAPS[name]
+    k = parse(f"""
+def f(x: f64[::1], y: mut(f64[::1]), n: i64):
+    {guard}
+    for i in vec(0, n, width=W):
+        {statement}
+""")
+    t = TARGETS[target]
+    assert ("i_first" in emit(legalize(k, t), t)) == (overlaps and t.masks == "lanes" and t.bits > 0)
+    rng = np.random.default_rng(0)
+    for n in range(40) if target != "neon" else (0, 1, 3, 17):
+        x = rng.integers(-9, 12, 2 * n + 9).astype(float)
+        want, got = ({"x": x, "y": np.full(n + 5, 7.0), "n": n} for _ in range(2))
+        assert run_native(k, target, got) == run_kernel(k, want).status
+        assert want["y"].tobytes() == got["y"].tobytes()
+
+
 # -- C
 
 
