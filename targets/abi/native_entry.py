@@ -282,6 +282,7 @@ def _call_words(
         call.guarded_names, key=lambda m: (not m.is_in_dicts, m.root, m.fixed is not None)
     )
     stamps = np.zeros(1 + 2 * MAX_STAMPS, np.int64)
+    captured = np.zeros(len(call.captured), np.int64)
     return [
         packer.address_of(call.calls),
         packer.address_of(call.silent),
@@ -304,6 +305,7 @@ def _call_words(
         packer.address_of_words([word for m in call.captured for word in m.words(packer)]),
         sum(m.is_in_dicts for m in guarded_names),
         packer.address_of(stamps),
+        packer.address_of(captured) if all(m.is_in_dicts for m in call.captured) else 0,
         packer.address_of_words([word for p in call.derived for word in p.words()]),
         packer.address_of_words([field for row in entry.rows for field in row.fields()]),
         packer.address_of_words(call.allocated),

@@ -61,7 +61,8 @@ typedef struct {
     const constant *constants;
     const name_binding *guarded_names, *captured;
     int64_t in_dicts;                                   /* how many of the first guarded names are found in dicts alone */
-    dict_stamps *stamps;                                /* of these, when they were looked up last */
+    dict_stamps *stamps;                                /* of these dicts, when the names were looked up last */
+    object **captured_values;                           /* what the captured names were bound to then; NULL: not by dicts alone */
     const derived_value *derived;
     const param *params;
     const int64_t *allocated, *sources, *program;
@@ -333,6 +334,15 @@ static object *lookup(const call_spec *w, const name_binding *m)
     return found;
 }
 
+/* As `lookup` for a name that is found in dicts alone; borrowed. `seen`: see `add_stamp`. */
+static object *lookup_in_dicts(const call_spec *w, const name_binding *m, dict_stamps *seen)
+{
+    add_stamp(seen, w->names), add_stamp(seen, w->builtins);
+    object *root = root_of(w, m), *found = root ? follow(root, m, seen) : 0;
+    if (root) capi.drop(root);                          /* a dict keeps it */
+    return found;
+}
+
 /* Whether each of the names from `m` on is bound to what it has to be; `seen`: see `add_stamp`. */
 static int names_hold(const call_spec *w, const name_binding *m, const name_binding *end, dict_stamps *seen)
 {
@@ -357,8 +367,8 @@ static int names_hold(const call_spec *w, const name_binding *m, const name_bind
  * Names with one root are adjacent, so that the root is looked up once. `perform` (whole.c) calls this first: where it gives 0, the
  * Python wrapper serves the call. `with_binding_guards` (transpile/lower/binding_guards.py) says which names there are.
  *
- * Names that are found in dicts alone, such as globals and members of modules, come first. They are looked up again only after one of
- * these dicts has changed: up to version 3.13 CPython gives a dict another version at each change (`dict_version_offset` in
+ * Names that are found in dicts alone, such as globals and members of modules, come first. They, and the captured names if all are such,
+ * are looked up again only after one of these dicts has changed: up to version 3.13 CPython gives a dict another version at each change (`dict_version_offset` in
  * object_layout.py). */
 HOT static int guarded_names_hold(const call_spec *w)
 {
@@ -366,6 +376,8 @@ HOT static int guarded_names_hold(const call_spec *w)
     if (!stamps_hold(w->stamps)) {
         dict_stamps seen = {0};
         if (!names_hold(w, first, other, &seen)) return 0;
+        for (int i = 0; w->captured_values && i < w->captured_count; i++)
+            w->captured_values[i] = lookup_in_dicts(w, &w->captured[i], &seen);
         *w->stamps = seen;
     }
     return w->in_dicts == w->guarded_count || names_hold(w, other, first + w->guarded_count, 0);

@@ -29,8 +29,9 @@ HOT static int compute_values(const call_spec *w, object **given)
     object **values = given + w->parameters.count;
     int at = 0, fits = 1;
     for (int i = 0; fits && i < w->captured_count; i++) {
-        values[at] = lookup(w, &w->captured[i]);
+        values[at] = w->captured_values ? w->captured_values[i] : lookup(w, &w->captured[i]);
         if ((fits = values[at] != 0)) at++;
+        if (fits && w->captured_values) capi.hold(values[at - 1]);
     }
     for (const derived_value *p = w->derived; fits && p < w->derived + w->derived_count; p++) {
         object *from = given[p->place];

@@ -19,11 +19,19 @@ import pytest
 import shifts
 from numpy import sqrt
 
+from targets.build.background_build import wait_for_builds
 from transpile import fuse
 from transpile.runtime.compiled_variant import Variant
 
 K = 3.0
 TABLE = np.arange(8.0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _calls_are_not_provisional() -> None:
+    """They are until the C code is built that all kernels share."""
+    fuse(of_constants)(1.0)
+    wait_for_builds()
 
 
 @pytest.fixture(autouse=True)
@@ -487,6 +495,35 @@ def test_captured_arrays_and_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     del k
     with pytest.raises(NameError):
         g(x)
+
+
+def of_constants(x):
+    return C0 + x * (C1 + x * (C2 + x * (C3 + x * shifts.SHIFT))) * TABLE[1]
+
+
+C0, C1, C2, C3 = 1.0, 2.0, 3.0, 4.0
+
+
+def test_captured_numbers_are_those_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are looked up again only where a dict has changed that they are found in."""
+    f = whole(of_constants, 0.5)
+    places: list[tuple[dict[str, Any], str]] = [(globals(), f"C{k}") for k in range(4)]
+    places += [(vars(shifts), "SHIFT"), (globals(), "TABLE")]
+    for round_ in range(3):
+        for place, name in places:
+            old = place[name]
+            monkeypatch.setitem(place, name, old + round_ + 1.25)
+            assert [f(0.5), f(0.5)] == [of_constants(0.5)] * 2, name
+            TABLE[1] += 1.0
+            assert f(0.5) == of_constants(0.5)
+    assert f.stats.compiled > 45
+    for place, name in places:
+        with monkeypatch.context() as patch:
+            patch.delitem(place, name)
+            for _ in range(2):
+                with pytest.raises((NameError, AttributeError)):
+                    f(0.5)
+        assert f(0.5) == of_constants(0.5)
 
 
 def scaled_by(v, k):
