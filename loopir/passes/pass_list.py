@@ -70,6 +70,7 @@ pack_gathers = lazy_function(__package__, "memory.pack_gathers")
 pack_operands = lazy_function(__package__, "memory.pack_operands")
 promote = lazy_function(__package__, "memory.promote")
 tabulate = lazy_function(__package__, "memory.tabulate")
+unconditional_stores = lazy_function(__package__, "memory.unconditional_stores")
 parallelize = lazy_function(__package__, "parallel.parallelize")
 flatten_groups = lazy_function(__package__, "parallel.flatten_groups")
 arg_reduction = lazy_function(__package__, "reduce.arg_reduction")
@@ -314,6 +315,14 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=conditional_stores, needs=(Loop, If), when=lambda k: _in_branches(k, Store),
         reason="before load_elimination, which carries what each iteration stores",
+    ),
+    Pass(
+        run=sink, needs=(If,),
+        reason="before load_elimination, which takes stores that each iteration makes",
+    ),
+    Pass(
+        run=unconditional_stores, needs=(Loop, If), when=lambda k: _in_branches(k, Store),
+        takes_private=True, reason="as sink, for elements that keep their value otherwise",
     ),
     Pass(
         run=load_elimination, when=_stores_in_loops,

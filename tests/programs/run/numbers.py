@@ -82,6 +82,17 @@ def whole_functions(n, m, f):
 
 
 @on_numbers(
+    i64=lambda n, rng: (rng.integers(0, 99, n), 6), i8=lambda n, rng: (whole(n, rng, np.int8), 6),
+    u8=lambda n, rng: (whole(n, rng, np.uint8), 6),
+)
+def whole_functions_of_elements(x, m):
+    s = 0
+    for v in x:
+        s += math.gcd(v, m) + math.lcm(4, v, m) + math.comb(v % 7, 2) + math.isqrt(v & 63)
+    return s, [math.gcd(m, v, 9) for v in x]
+
+
+@on_numbers(
     ulps=8, f64=lambda n, rng: (rng.uniform(0.1, 30, n),),
     f32=lambda n, rng: (rng.uniform(3, 90, n).astype(F32),),
     ints=lambda n, rng: (1 + np.arange(n),),

@@ -483,3 +483,30 @@ def folds_from_the_end(x):
     for v in x[::-1]:
         t = max(t, v)
     return s, count, t
+
+
+@program(
+    sizes=LONG, f64=one(wild), f32=one(wild, F32), i64=one(whole, np.int64), u8=one(whole, np.uint8)
+)
+def extrema_in_a_copy(x):
+    a, b = x.copy(), x.copy()
+    for i in range(1, len(a)):
+        if a[i] < a[i - 1]:
+            a[i] = a[i - 1]
+    for i in range(len(b) - 1):
+        if b[i] > b[i + 1]:
+            b[i], b[i + 1] = b[i + 1], b[i]
+        if x[i] < x[i + 1]:
+            x[i + 1] = x[i]
+    return a, b
+
+
+@program(sizes=LONG, f64=one(wild), f32=one(wild, F32))
+def last_known(x):
+    out = np.zeros(len(x) + 1, x.dtype)
+    for i in range(len(x)):
+        if np.isnan(x[i]):
+            out[i + 1] = out[i]
+        else:
+            out[i + 1] = x[i]
+    return out

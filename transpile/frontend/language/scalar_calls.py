@@ -128,22 +128,24 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
     if function is builtins.pow and len(node.args) == 2:
         return cx.expr("A ** B", A=node.args[0], B=node.args[1])
     row = next(((test, text) for f, test, text in _INT_FUNCTIONS if f is function), None)
-    ints = all(cx.fact(a).is_int for a in node.args)
-    if row is None or not ints or not cx.is_builtin("range", "int"):
+    if row is None or not cx.is_builtin("range", "int"):
         return None
-    if function in _FOLDED and len(node.args) > 2:
-        *rest, last = node.args
+    args = _as_ints(node.args, function is not builtins.pow, cx)
+    if args is None:
+        return None
+    if function in _FOLDED and len(args) > 2:
+        *rest, last = args
         inner = copy_location(ast.Call(node.func, rest, []), node)
         return cx.expr("F(A, B)", F=node.func, A=inner, B=last)
     test, text = row
     holes = [hole for hole in "ABC" if hole in re.findall(r"\b[A-Z]\b", text)]
-    if len(node.args) != len(holes) or _is_inverse(function, node.args):
+    if len(args) != len(holes) or _is_inverse(function, args):
         return None
     name = cx.fresh("n")
 
     def lines() -> list[ast.stmt]:
         arguments = [a if isinstance(a, (ast.Name, ast.Constant)) else bind_fresh(a, "t", cx)
-                     for a in node.args]
+                     for a in args]
         parts = dict(zip(holes, arguments, strict=True))
         fresh = {hole: cx.fresh(hint) for hole, hint in (("I", "i"), ("T", "t"), ("S", "t"))}
         rewritten = cx.code(text, NAME=name, NP=cx.numpy, **parts, **fresh)
@@ -152,6 +154,20 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
         return guarded(checks, original[0], rewritten, cx)
 
     return cx.bound_name(name, lines)
+
+
+def _as_ints(
+    args: Sequence[ast.expr], converts: bool, cx: Context
+) -> list[ast.expr] | None:
+    """The arguments as Python ints: those that are NumPy integers converted, as the functions of
+    `math` convert them (`converts`). None where one may be anything else.
+    """
+    facts = [cx.fact(a) for a in args]
+    if not all(f.is_int or (converts and f.is_integer) for f in facts):
+        return None
+    return [
+        a if f.is_int else cx.expr("int(A)", A=a) for a, f in zip(args, facts, strict=True)
+    ]
 
 
 def _is_inverse(function: object, args: Sequence[ast.expr]) -> bool:

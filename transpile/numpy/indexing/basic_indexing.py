@@ -197,7 +197,8 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
 
     - integer arrays in the subscript: a gather;
     - masks, or items of unknown type: None (other macros expand them);
-    - a slice with computed bounds or another step than 1 and -1: computed before the statement;
+    - a slice with computed bounds or another step than 1 and -1: bound to a name before the
+      statement (`_computed_slices_view`);
     - ints, simple slices and new axes: a view of this module.
 
     NumPy raises for an index that is out of range, even if no element is read. So in the last case
@@ -216,7 +217,7 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
         return None
     if not all(map(_is_simple, items)):
         array = bind_fresh(array, "a", cx) if isinstance(array, ast.Call) else array
-        return materialized_view(cx.expr("X[I]", X=array, I=index), cx)
+        return _computed_slices_view(array, items, cx)
     # An array that is computed is computed as a whole: any of its elements may raise or warn.
     source = materialized_view(array, cx) if is_elementwise(array, cx) else view_of(array, cx)
     if source is None:
@@ -241,10 +242,33 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     return View(shape, at, (*source.checks, *checks), order if several_axes else "C")
 
 
+def _computed_slices_view(
+    array: ast.expr, items: Sequence[ast.expr], cx: Context
+) -> View | None:
+    """The view of ``array[items]``, with slices that are not simple: a fresh name is bound to it
+    before the statement. New axes are no part of that, as their length is the constant 1 only in a
+    view::
+
+        X[k + 1:, j, None]    →    _a = X[k + 1:, j], and the view of _a[:, None]
+    """
+    items = _with_trailing_slices(items, cx.fact(array).rank or 0)
+    kept = [i for i in items if not is_none(i)]
+    index = kept[0] if len(kept) == 1 else ast.Tuple(kept, ast.Load())
+    sliced = cx.expr("X[I]", X=array, I=index)
+    if len(kept) == len(items):
+        return materialized_view(sliced, cx)
+    axes = [ast.Slice() if isinstance(i, ast.Slice) else i for i in items if _is_axis_item(i)]
+    return _subscript_view(bind_fresh(sliced, "a", cx), ast.Tuple(axes, ast.Load()), cx)
+
+
+def _is_axis_item(item: ast.expr) -> bool:
+    """Whether an item of a subscript is a slice or a new axis, and so an axis of the result."""
+    return isinstance(item, ast.Slice) or is_none(item)
+
+
 def _is_computed_int(item: ast.expr) -> bool:
     """Whether `item` of a simple subscript is an int that is no constant."""
-    is_axis = isinstance(item, ast.Slice) or is_none(item)
-    return not is_axis and integer_constant(item, None) is None
+    return not _is_axis_item(item) and integer_constant(item, None) is None
 
 
 def _mapped_items(
