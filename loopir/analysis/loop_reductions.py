@@ -312,17 +312,20 @@ def _allows_ties(acc: Accum, test: Call, value: Expr) -> bool:
 
 def _reduction_chain(acc: Accum, op: str, operand: Expr, value: Expr) -> Reduction | None:
     """The reduction that ``op(operand, value)`` is, if `operand` is the accumulator, or itself a
-    step of the same reduction: ``(s + a) + b`` adds ``a + b``. Else None, also for a chain of float
-    ``min`` or ``max``, whose result a NaN would change (`_associates`).
+    step of the same reduction: ``(s + a) + b`` adds ``a + b``; else None.
     """
     if _is_accumulator(acc, operand):
         return Reduction(acc, op, value, takes_last=op in ("minimum", "maximum"))
     inner = match_reduction(acc, operand)
     if inner is None or inner.op != op or inner.cond or not inner.acc_first:
         return None
-    if inner.restarts or not _associates(op, acc):
+    if inner.restarts or (inner.takes_last and not _associates(op, acc)):
         return None
-    return replace(inner, value=rewrite(Call(op, (inner.value, value), value.dtype)))
+    joined = rewrite(Call(op, (inner.value, value), value.dtype))
+    if not _associates(op, acc):  # max(max(acc, NaN), b) is max(acc, b)
+        is_nan = Call("isnan", (inner.value,), "bool")
+        joined = rewrite(Call("select", (is_nan, value, joined), value.dtype))
+    return replace(inner, value=joined)
 
 
 def _conditional_reduction(reduction: Reduction | None, cond: Expr) -> Reduction | None:

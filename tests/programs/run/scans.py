@@ -510,3 +510,15 @@ def last_known(x):
         else:
             out[i + 1] = x[i]
     return out
+
+
+@program(
+    sizes=LONG, python_at=(0,), f64=two(wild), real=two(real), f32=two(wild, F32),
+    i64=two(whole, np.int64),
+)
+def extrema_of_several(x, y):
+    low, high = y[0], 0.0
+    for i in range(len(x)):
+        low = min(low, x[i], y[i], 7.0)
+        high = max(max(high, x[i]), -y[i])
+    return low, high

@@ -124,14 +124,15 @@ def _keeps_extremum(ctx: Lowering, carry: LoopCarried, end: Num) -> bool:
 
 def _extremum_of(ctx: Lowering, acc: Var, step: Expr) -> str | None:
     """``"max"`` if `step` is ``max(acc, e)`` on some paths of an iteration, and `acc` on the
-    others; ``"min"`` likewise; else None.
+    others; ``"min"`` likewise; else None. In place of `acc` there may be such a step.
 
         if v > peak: peak = v
         elif peak - v > worst: worst = peak - v      `worst`: "max"
+        high = max(high, v, -v)                      `high`: "max", of "max(max(high, v), -v)"
     """
     match step:
-        case Call("max" | "min" as op, (first, _)) if first == acc:
-            return op
+        case Call("max" | "min" as op, (first, _)):
+            return op if first == acc or _extremum_of(ctx, acc, first) == op else None
         case Var(name) if name in ctx.b.numbers.phis:
             changing = [e for e in ctx.b.numbers.phis[name] if e != acc]
             ops = {_extremum_of(ctx, acc, e) for e in changing}

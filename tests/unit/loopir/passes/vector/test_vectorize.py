@@ -180,7 +180,7 @@ VALUES = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf]
     ["min(s, x[i])", "max(s, x[i])", "minimum(s, x[i])", "maximum(x[i], s)", "maximum(s, x[i])",
      "select(x[i] < s, x[i], s)", "select(x[i] <= s, x[i], s)", "select(s <= x[i], x[i], s)",
      "select(x[i] >= s, x[i], s)", "min(x[i], s)", "max(x[i], s)", "max(s, abs(x[i]))",
-     "max(s, x[i] * x[i])"],
+     "max(s, x[i] * x[i])", "max(max(s, x[i]), y[i])", "min(min(min(s, y[i]), x[i]), 0.5)"],
 )
 def test_extrema_keep_the_sign_of_zero_and_ignore_or_keep_nan(step: str, cond: str) -> None:
     whole = cond.format(step)
@@ -192,6 +192,7 @@ def test_extrema_keep_the_sign_of_zero_and_ignore_or_keep_nan(step: str, cond: s
         for _ in range(60):
             few = rng.choice(VALUES, rng.integers(1, 5))
             args = {"a": rng.choice(VALUES), "x": rng.choice(few, n), "b": rng.random(n) < 0.5}
+            args["y"] = rng.choice(few, n)
             assert same(result(after, args), result(k, args)), args
 
 

@@ -225,3 +225,18 @@ def test_what_is_made_of_an_int_that_a_loop_may_have_replaced() -> None:
                     assert_same(outcome(compiled, args), outcome(function, args), f"{args}")
         assert compiled.stats.compiled == 4
         assert compiled.stats.replays == {"GUARD_EMPTY": 4}
+
+
+def test_the_type_of_an_extremum_of_several_needs_no_accumulator() -> None:
+    """Whether the initial float was replaced is told by the final value."""
+    def widest(x: Any, y: Any) -> Any:
+        m = 0.0
+        for u, v in zip(x, y, strict=False):
+            m = max(m, u - v, v - u)
+        return m
+
+    fused = fuse(widest, on_reject="raise")
+    x, y = np.array([1.0, 2.0, np.nan]), np.array([1.0, 4.5, 0.0])
+    for n in (0, 1, 3):
+        assert_same(fused(x[:n], y[:n]), widest(x[:n], y[:n]))
+    assert fused.report(x, y).vectorized == 1
