@@ -151,8 +151,11 @@ def _chooses(kernel: Kernel) -> bool:
 
 
 def _has_checks_or_roots(kernel: Kernel) -> bool:
-    """Whether there is a check, a ``while`` loop, or a square root, which may be compared."""
-    return contains(kernel, While | Check) or "sqrt" in ops_within(kernel)
+    """Whether there is a check, a ``while`` loop, a square root, which may be compared, or a
+    minimum beside a quotient, as of a block that ends with its array at the latest.
+    """
+    found = ops_within(kernel)
+    return contains(kernel, While | Check) or "sqrt" in found or {"min", "floordiv"} <= found
 
 
 def _shifts_or_masks(kernel: Kernel) -> bool:
@@ -281,10 +284,15 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="later passes need not preserve a check that is removed",
     ),
     Pass(
-        run=unroll, when=_has_constant_trips,
-        reason="bodies are smaller without the checks that check_elimination has removed",
+        run=simplify,
+        reason="folds the conditions and lengths that check_elimination decided",
     ),
-    Pass(run=simplify, reason="folds the conditions that check_elimination decided"),
+    Pass(
+        run=unroll, when=_has_constant_trips,
+        reason="bodies are smaller without the checks that check_elimination has removed, and trip"
+        " counts constant",
+    ),
+    Pass(run=simplify, reason="as after the first unroll"),
     Pass(
         run=popcount_loops, needs=(While,),
         reason="loops around are innermost once check_elimination has dropped what never fails",

@@ -1,4 +1,5 @@
 """Spellings of extrema of vectors, their places, and sums of exponentials relative to them."""
+# ruff: noqa: B905 (functions as people write them)
 from __future__ import annotations
 
 import functools
@@ -228,10 +229,53 @@ def softmax_list(x):
     return np.array([v / s for v in e])
 
 
+def largest_difference_loop(x, y):
+    m = 0.0
+    for i in range(len(x)):
+        d = abs(x[i] - y[i])
+        if d > m:
+            m = d
+    return m
+
+
+def largest_difference_numpy(x, y):
+    return np.max(np.abs(x - y))
+
+
+def largest_difference_gen(x, y):
+    return max(abs(a - b) for a, b in zip(x, y))
+
+
+def largest_difference_builtin(x, y):
+    m = 0.0
+    for a, b in zip(x, y):
+        m = max(m, abs(a - b))
+    return m
+
+
+def largest_difference_ifneg(x, y):
+    m = 0.0
+    for i in range(len(x)):
+        d = x[i] - y[i]
+        if d < 0:
+            d = -d
+        if d > m:
+            m = d
+    return m
+
+
+def largest_difference_two(x, y):
+    m = 0.0
+    for a, b in zip(x, y):
+        m = max(m, a - b, b - a)
+    return m
+
+
 IDIOMS = idioms_of(globals(), (
     Row("largest", 20_000, lambda n, r: (r.random(n),)),
     Row("place_of_largest", 20_000, lambda n, r: (r.random(n),)),
     Row("both_extrema", 20_000, lambda n, r: (r.random(n),)),
     Row("logsumexp", 10_000, lambda n, r: (r.random(n),)),
     Row("softmax", 10_000, lambda n, r: (r.random(n),)),
+    Row("largest_difference", 20_000, lambda n, r: (r.random(n), r.random(n))),
 ))

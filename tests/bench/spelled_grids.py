@@ -528,6 +528,41 @@ def mandelbrot_named_squares(x, y):
     return out
 
 
+def halved_slices(a):
+    return (a[::2, ::2] + a[::2, 1::2] + a[1::2, ::2] + a[1::2, 1::2]) / 4
+
+
+def halved_inner(a):
+    n, m = a.shape
+    out = np.zeros((n // 2, m // 2))
+    for i in range(n // 2):
+        for j in range(m // 2):
+            s = 0.0
+            for di in range(2):
+                for dj in range(2):
+                    s += a[2 * i + di, 2 * j + dj]
+            out[i, j] = s / 4
+    return out
+
+
+def halved_block(a):
+    n, m = a.shape
+    out = np.empty((n // 2, m // 2))
+    for i in range(n // 2):
+        for j in range(m // 2):
+            out[i, j] = a[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean()
+    return out
+
+
+def halved_sum_block(a):
+    n, m = a.shape
+    out = np.empty((n // 2, m // 2))
+    for i in range(n // 2):
+        for j in range(m // 2):
+            out[i, j] = np.sum(a[2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) / 4
+    return out
+
+
 IDIOMS = idioms_of(globals(), (
     Row("five_point", 128, lambda n, r: (r.random((n, n)),), 9),
     Row("blur", 128, lambda n, r: (r.random((n, n)),), 9),
@@ -538,4 +573,5 @@ IDIOMS = idioms_of(globals(), (
     Row("close_pairs", 300, lambda n, r: (r.random(n), r.random(n), 0.2), 12),
     Row("life", 96, lambda n, r: (r.integers(0, 2, (n, n)),), 9),
     Row("mandelbrot", 4_000, lambda n, r: (r.random(n) * 3 - 2, r.random(n) * 2 - 1)),
+    Row("halved", 128, lambda n, r: (r.random((n, n)),), 10),
 ))

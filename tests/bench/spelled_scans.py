@@ -379,6 +379,58 @@ def longest_run_ifs(x, t):
     return best
 
 
+def smoothing_of_known_isnan(x, a):
+    out = np.empty(len(x))
+    s = 0.0
+    for i in range(len(x)):
+        if not np.isnan(x[i]):
+            s = a * x[i] + (1 - a) * s
+        out[i] = s
+    return out
+
+
+def smoothing_of_known_ne(x, a):
+    out = np.empty(len(x))
+    s = 0.0
+    for i in range(len(x)):
+        v = x[i]
+        if v == v:
+            s = a * v + (1 - a) * s
+        out[i] = s
+    return out
+
+
+def smoothing_of_known_cond(x, a):
+    out = np.empty(len(x))
+    s = 0.0
+    for i in range(len(x)):
+        s = s if x[i] != x[i] else a * x[i] + (1 - a) * s
+        out[i] = s
+    return out
+
+
+def smoothing_of_known_continue(x, a):
+    out = np.empty(len(x))
+    s = 0.0
+    for i in range(len(x)):
+        if np.isnan(x[i]):
+            out[i] = s
+            continue
+        s = a * x[i] + (1 - a) * s
+        out[i] = s
+    return out
+
+
+def smoothing_of_known_prev(x, a):
+    out = np.zeros(len(x) + 1)
+    for i in range(len(x)):
+        if np.isnan(x[i]):
+            out[i + 1] = out[i]
+        else:
+            out[i + 1] = a * x[i] + (1 - a) * out[i]
+    return out[1:]
+
+
 IDIOMS = idioms_of(globals(), (
     Row("running_sum", 20_000, lambda n, r: (r.random(n),)),
     Row("smoothing", 20_000, lambda n, r: (r.random(n), 0.3)),
@@ -389,4 +441,5 @@ IDIOMS = idioms_of(globals(), (
     Row("differences", 20_000, lambda n, r: (r.random(n),)),
     Row("changes", 20_000, lambda n, r: (r.integers(0, 3, n),)),
     Row("longest_run", 20_000, lambda n, r: (r.random(n), 0.2)),
+    Row("smoothing_of_known", 20_000, lambda n, r: (np.where(r.random(n) < 0.1, np.nan, 0.5), 0.1)),
 ))

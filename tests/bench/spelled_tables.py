@@ -255,10 +255,72 @@ def sieve_list(n):
     return sum(prime)
 
 
+def shortest_paths_if(d):
+    d = d.copy()
+    n = len(d)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                if d[i, k] + d[k, j] < d[i, j]:
+                    d[i, j] = d[i, k] + d[k, j]
+    return d
+
+
+def shortest_paths_min(d):
+    d = d.copy()
+    n = d.shape[0]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                d[i, j] = min(d[i, j], d[i, k] + d[k, j])
+    return d
+
+
+def shortest_paths_local(d):
+    d = d.copy()
+    n = d.shape[0]
+    for k in range(n):
+        for i in range(n):
+            dik = d[i, k]
+            for j in range(n):
+                t = dik + d[k, j]
+                if t < d[i, j]:
+                    d[i, j] = t
+    return d
+
+
+def shortest_paths_whole(d):
+    d = d.copy()
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, k][:, None] + d[k])
+    return d
+
+
+def shortest_paths_rows(d):
+    d = d.copy()
+    n = len(d)
+    for k in range(n):
+        for i in range(n):
+            d[i] = np.minimum(d[i], d[i, k] + d[k])
+    return d
+
+
+def shortest_paths_brackets(d):
+    d = d.copy()
+    n = len(d)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                s = d[i][k] + d[k][j]
+                d[i][j] = s if s < d[i][j] else d[i][j]
+    return d
+
+
 IDIOMS = idioms_of(globals(), (
     Row("three_point", 20_000, lambda n, r: (r.random(n),)),
     Row("edit_distance", 150, lambda n, r: (r.integers(0, 4, n), r.integers(0, 4, n)), 12),
     Row("knapsack", 60, lambda n, r: (r.integers(1, 20, n), r.random(n), 10 * n), 8),
     Row("second_order", 20_000, lambda n, r: (r.random(n),)),
     Row("sieve", 20_000, lambda n, r: (n,)),
+    Row("shortest_paths", 64, lambda n, r: (r.random((n, n)),), 9),
 ))

@@ -309,6 +309,12 @@ class IntegerFacts:
             case Call("sub", (a, b)) if self.fits(e):
                 x, (low, high) = self.form(a), self.range_of(b)
                 yield from ((v, x, -low), (x, v, high))
+            case Call("mul", (a, Const(int(factor)))) if factor > 1 and self.fits(e):
+                for quotient, value in self.values.items():  # factor * (n // factor) <= n
+                    match value:
+                        case Call("floordiv", (n, Const(divisor))) if divisor == factor:
+                            most = self.max_difference(a, quotient)
+                            yield v, self.form(n), factor * most
             case Call("min" | "minimum", (a, b)):
                 yield from ((v, self.form(a), 0), (v, self.form(b), 0))
             case Call("max" | "maximum", (a, b)):

@@ -79,11 +79,11 @@ def check_elimination(kernel: Kernel) -> Kernel:
     around the place tell them (`refine_facts`).
 
     Square roots that are compared with constants become comparisons of squares
-    (`_compare_squares`). Else the pass looks only at kernels with a check or a ``while``: the
-    position tests of other kernels are decided in `partition_loops`, which costs less. What holds
-    at the head of a loop is a
-    fixpoint, which is computed only for innermost counted loops, and for ``while`` loops around up
-    to two more levels (`_is_affordable`). Before::
+    (`_compare_squares`). Else the pass looks only at kernels with a check, a ``while``, or blocks
+    of constant size (a quotient, and a minimum): the position tests of other kernels are decided in
+    `partition_loops`, which costs less. What holds at the head of a loop is a fixpoint, which is
+    computed only for innermost counted loops, and for ``while`` loops around up to two more levels
+    (`_is_affordable`). Before::
 
         def k(x: f64[::1], v: f64, out: mut(i64[()])):
             while loop(go, lo=0, hi=x.shape[0], go=0 < x.shape[0]):
@@ -120,7 +120,8 @@ def check_elimination(kernel: Kernel) -> Kernel:
             out[()] = lo
     """
     kernel = _with_compared_squares(kernel) if "sqrt" in ops_within(kernel) else kernel
-    if not contains(kernel, While | Check):
+    has_blocks = {"min", "floordiv"} <= ops_within(kernel)
+    if not has_blocks and not contains(kernel, While | Check):
         return kernel
     facts = IntegerFacts()
     for p in kernel.params:

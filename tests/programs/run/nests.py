@@ -319,3 +319,16 @@ def total_by_layers(a):
             for i in range(a.shape[0]):
                 total += a[i, j, k]
     return total
+
+
+@program(sizes=(0, 1, 2, 5, 6, 17), f64=shaped((9, WIDE)), f32=shaped((WIDE, 9), dtype=F32))
+def blocks_of_a_constant_size(X):
+    n, m = X.shape
+    sums, tops = np.empty((n // 2, m // 2)), np.empty((n // 3, m // 3))
+    for i in range(n // 2):
+        for j in range(m // 2):
+            sums[i, j] = np.sum(X[2 * i : 2 * i + 2, 2 * j : 2 * j + 2])
+    for i in range(n // 3):
+        for j in range(m // 3):
+            tops[i, j] = X[i * 3 : i * 3 + 3, j * 3 : j * 3 + 4].max()
+    return sums, tops

@@ -75,4 +75,4 @@ def returned_views(X, i, k):
 @on_arrays(f64=lambda n, rng: (whole((n + 2) ** 2, rng).reshape(n + 2, n + 2), n // 2))
 def new_axes_beside_slices(X, k):
     X[k:, k:] -= X[k:, k, None] * X[None, k, k:]
-    return X[k:, None, k:] + X[None, :, k:], X[0, k:, None] - X[0, None, : k + 1], X[..., k:, None]
+    return X[0, k:, None] - X[0, None, : k + 1], X[..., k:, None]
