@@ -18,6 +18,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from .c_api import opened_trampoline
+from .object_layout import dict_version_offset
 
 if TYPE_CHECKING:
     from .load_kernel import LoadedKernel
@@ -283,6 +284,7 @@ def _call_words(
     )
     stamps = np.zeros(1 + 2 * MAX_STAMPS, np.int64)
     captured = np.zeros(len(call.captured), np.int64)
+    is_kept = dict_version_offset() and all(m.is_in_dicts for m in call.captured)
     return [
         packer.address_of(call.calls),
         packer.address_of(call.silent),
@@ -305,7 +307,7 @@ def _call_words(
         packer.address_of_words([word for m in call.captured for word in m.words(packer)]),
         sum(m.is_in_dicts for m in guarded_names),
         packer.address_of(stamps),
-        packer.address_of(captured) if all(m.is_in_dicts for m in call.captured) else 0,
+        packer.address_of(captured) if is_kept else 0,
         packer.address_of_words([word for p in call.derived for word in p.words()]),
         packer.address_of_words([field for row in entry.rows for field in row.fields()]),
         packer.address_of_words(call.allocated),
