@@ -1,7 +1,7 @@
 """Profitability of fusion: when one loop would be slower than two, or would not be vectorised."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from math import inf
 
@@ -269,9 +269,10 @@ def _has_vectors(kernel: Kernel, *, or_can_have: bool = False) -> bool:
     """Whether every long loop of `kernel` is a vector loop; or, if ``or_can_have``, may become one.
     """
     loops = (n for s in kernel.body for n in walk_statements(s) if isinstance(n, LoopLike))
+    names = {s.name: s.value for s in kernel.body if isinstance(s, Assign)}
     return all(
         isinstance(n, VecLoop | PredLoop)
-        or (isinstance(n, Loop) and not _may_be_long(n))
+        or (isinstance(n, Loop) and not _may_be_long(n, names))
         or (or_can_have and isinstance(n, Loop) and vectorization_obstacle(n, kernel) is None)
         for n in loops
     )
@@ -294,11 +295,14 @@ def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
     return [a for a in loop.accs if a.name in found]
 
 
-def _may_be_long(loop: Loop) -> bool:
+def _may_be_long(loop: Loop, names: Mapping[str, Expr]) -> bool:
     """Whether `loop` is an innermost loop without early exit that may have more than
-    `MIN_COUNTED_TRIPS` iterations.
+    `MIN_COUNTED_TRIPS` iterations. ``names``: values, such as ``end = min(n, 1)`` of a peeled loop.
     """
-    count = max_trips_of_strip(loop.range) if isinstance(loop.range, Interval) else None
+    count = None
+    if isinstance(r := loop.range, Interval):
+        end = names.get(r.hi.name, r.hi) if isinstance(r.hi, Var) else r.hi
+        count = max_trips_of_strip(replace(r, hi=end))
     return (
         is_innermost(loop) and loop.until is None and (count is None or count > MIN_COUNTED_TRIPS)
     )

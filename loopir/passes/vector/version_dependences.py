@@ -18,10 +18,11 @@ from ...analysis.dependence import dependences
 from ...analysis.integers.affine import Affine, AffineForm, affine_form
 from ...analysis.mod_ref import arrays_read
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, names_read
-from ...ir_traversal import is_innermost, walk
+from ...ir_names import FreshNames, bound_names, expand_names, multiply_bound_names, names_read
+from ...ir_traversal import is_innermost, walk, walk_statements
 from ...lazy_dataclass import replace
 from ...nodes import (
+    Assign,
     Call,
     Const,
     Dim,
@@ -183,11 +184,26 @@ def _conditions(loop: Loop, kernel: Kernel) -> list[Expr]:
             return []
         for name in ahead.variables:
             ahead = ahead.substitute(name, AffineForm({Var(name, INDEX): 1}))
-        condition = rewrite(Call("ge", (ahead.expr(), index_const(0)), "bool"))
+        steps = expand_names(ahead.expr(), _products(kernel)) or ahead.expr()
+        known = affine_form(steps)
+        condition = rewrite(Call("ge", (known.expr() if known else steps, index_const(0)), "bool"))
         if not names_read(condition).isdisjoint(inside):
             return []
         conditions[condition] = None
     return list(conditions)
+
+
+def _products(kernel: Kernel) -> dict[str, Expr]:
+    """The names of products of integers, with these: one of a distance may be named, and not the
+    other.
+    """
+    repeated = multiply_bound_names(kernel)
+    assigned = (s for s in walk_statements(kernel) if isinstance(s, Assign))
+    return {
+        s.name: s.value for s in assigned
+        if isinstance(s.value, Call) and s.value.op == "mul" and s.value.dtype == INDEX
+        and s.name not in repeated and not arrays_read((s.value,))
+    }
 
 
 def _steps_ahead(read: Access, write: Access, var: str) -> Iterator[Affine]:

@@ -25,10 +25,8 @@ FLAT = {
 }
 
 
-UNTOLD = ("parallelize", "common_subexpressions")
-"""Passes after which a short loop does not show that it is: a loop over kept results; a peeled loop
-whose end has got a name.
-"""
+UNTOLD = ("parallelize",)
+"""Passes after which a short loop does not show that it is: a loop over kept results."""
 
 
 @pytest.mark.share(10)
