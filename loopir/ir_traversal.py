@@ -32,8 +32,7 @@ from .nodes import (
 )
 
 __all__ = [
-    "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_groups",
-    "contains_nest",
+    "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
     "counted_range", "declared_params", "has_early_exit", "is_innermost", "kernel_header",
     "map_children", "memoized_by", "memoized_per_node", "ops_within", "outermost_loops",
     "range_bounds", "source_line", "tree_depth", "walk", "walk_statements",
@@ -204,19 +203,6 @@ def contains_nest(n: Node) -> bool:
     if isinstance(n, LoopLike) and any(contains(c, LoopLike) for c in below):
         return True
     return any(map(contains_nest, below))
-
-
-def contains_groups(kernel: Kernel) -> bool:
-    """Whether a loop of `kernel` does nothing but run another one, both in steps of more than one:
-    over groups of blocks, and over the blocks of a group.
-    """
-    loops = (x for s in kernel.body for x in walk_statements(s) if isinstance(x, Loop))
-    return any(_is_strided(x) and len(x.body) == 1 and _is_strided(x.body[0]) for x in loops)
-
-
-def _is_strided(s: Node) -> bool:
-    """Whether `s` is a counted loop that steps by more than one."""
-    return isinstance(s, Loop) and isinstance(s.range, RangeDesc)
 
 
 @memoized_per_node

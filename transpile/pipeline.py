@@ -35,8 +35,8 @@ from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, source_to_compile
 from .frontend.specialize.value_specialization import substitute_values
+from .lower.assemble_plan import with_copies_decided
 from .lower.binding_guards import with_binding_guards
-from .lower.decide_copies import with_copies_decided
 from .lower.exact_sizes import ExactSize, exact_size, has_other_bits, with_small_calls
 from .lower.kernel_interface import make_interface
 from .lower.lists.item_stores import NeedsMixedList

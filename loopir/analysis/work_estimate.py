@@ -261,7 +261,7 @@ def _loads(*exprs: Expr) -> bool:
 
 def copies_are_cheap(kernel: Kernel, arrays: Iterable[str]) -> bool:
     """Whether copying `arrays`, parameters of `kernel`, costs little compared with its work: there
-    are at least `_COPY_COST` additions for each element. `decide_copies.with_copies_decided` asks.
+    are at least `_COPY_COST` additions for each element. `assemble_plan.with_copies_decided` asks.
     """
     ranks = {p.name: p.rank or 0 for p in kernel.params}
     copied = sum(float(_ASSUMED_TRIPS) ** ranks[name] for name in arrays)

@@ -7,24 +7,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from itertools import product
 from typing import Any
 
-from ..algebra.constant_folding import constant_trip_count
-from ..dtypes import DTYPES, INDEX
-from ..ir_names import names_read
-from ..ir_traversal import (
-    contains,
-    contains_groups,
-    contains_nest,
-    memoized_per_node,
-    ops_within,
-    walk_statements,
-)
+from ..ir_traversal import contains, contains_nest
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
-from ..nodes import Call, Check, If, Interval, Kernel, Loop, PredLoop, Store, VecLoop, While
+from ..nodes import Check, If, Kernel, Loop, PredLoop, Store, VecLoop, While
 from ..process.lazy_function import lazy_function
+from .pass_conditions import (
+    carries_bools,
+    carries_indices,
+    carries_values,
+    chooses,
+    contains_groups,
+    converts_in_nests,
+    counts_bits_in_nests,
+    counts_in_lanes,
+    divides,
+    has_checks_or_roots,
+    has_constant_trips,
+    has_exits,
+    has_vector_maps_in_loops,
+    in_branches,
+    owns_bools,
+    scalar_loops,
+    selects,
+    shifts_or_masks,
+    stores_in_loops,
+    widens_elements,
+)
 
 __all__ = ["PASS_LIST", "Pass", "numbered", "optimise", "pass_names", "run_pass"]
 
@@ -100,127 +111,6 @@ vectorize_search = lazy_function(__package__, "vector.vectorize_search")
 version_dependences = lazy_function(__package__, "vector.version_dependences")
 
 
-# -- Conditions of the rows below, asked of the kernel before each pass
-
-
-@memoized_per_node
-def _loops(kernel: Kernel) -> tuple[Loop, ...]:
-    """The scalar counted loops of `kernel`, at any depth."""
-    return tuple(n for s in kernel.body for n in walk_statements(s) if isinstance(n, Loop))
-
-
-def _in_branches(kernel: Kernel, kind: type) -> bool:
-    """Whether a branch in a loop has a statement of that kind."""
-    branches = (n for loop in _loops(kernel) for s in loop.body for n in walk_statements(s))
-    return any(isinstance(n, If) and contains(n, kind) for n in branches)
-
-
-def _stores_in_loops(kernel: Kernel) -> bool:
-    """Whether a loop stores to an array."""
-    return any(contains(loop, Store) for loop in _loops(kernel))
-
-
-def _has_exits(kernel: Kernel) -> bool:
-    """Whether a loop ends early, once its accumulators say so."""
-    return any(loop.until is not None for loop in _loops(kernel))
-
-
-def _carries_bools(kernel: Kernel) -> bool:
-    """Whether a loop has a bool as an accumulator."""
-    return any(a.init.dtype == "bool" for loop in _loops(kernel) for a in loop.accs)
-
-
-def _carries_indices(kernel: Kernel) -> bool:
-    """Whether a loop has an int as an accumulator, which may be the index of an element."""
-    return any(DTYPES[a.init.dtype].kind in "iu" for loop in _loops(kernel) for a in loop.accs)
-
-
-def _carries_values(kernel: Kernel) -> bool:
-    """Whether a loop has an accumulator whose step may be a value of the iteration alone, such as
-    an element: the step does not read the accumulator, or it is a select.
-    """
-    return any(
-        a.name not in names_read(a.step) or (isinstance(a.step, Call) and a.step.op == "select")
-        for loop in _loops(kernel) for a in loop.accs
-    )
-
-
-def _chooses(kernel: Kernel) -> bool:
-    """Whether a value depends on a condition: an extremum does, in any of its spellings."""
-    return contains(kernel, If) or not _CHOICES.isdisjoint(ops_within(kernel))
-
-
-def _has_checks_or_roots(kernel: Kernel) -> bool:
-    """Whether there is a check, a ``while`` loop, a square root, which may be compared, or a
-    minimum beside a quotient, as of a block that ends with its array at the latest.
-    """
-    found = ops_within(kernel)
-    return contains(kernel, While | Check) or "sqrt" in found or {"min", "floordiv"} <= found
-
-
-def _shifts_or_masks(kernel: Kernel) -> bool:
-    """Whether bits of integers are selected, by shifts or masks."""
-    return not _BIT_OPS.isdisjoint(ops_within(kernel))
-
-
-def _counts_bits_in_nests(kernel: Kernel) -> bool:
-    """Whether bits are selected in a kernel with nested loops."""
-    return _shifts_or_masks(kernel) and contains_nest(kernel)
-
-
-def _divides(kernel: Kernel) -> bool:
-    """Whether a kernel with loops has a quotient or remainder."""
-    return not {"floordiv", "mod"}.isdisjoint(ops_within(kernel)) and contains(kernel, Loop)
-
-
-def _converts_in_nests(kernel: Kernel) -> bool:
-    """Whether integers are converted or divided in a kernel with nested loops."""
-    return contains_nest(kernel) and not _CONVERSIONS.isdisjoint(ops_within(kernel))
-
-
-def _selects(kernel: Kernel) -> bool:
-    """Whether a value is a select."""
-    return "select" in ops_within(kernel)
-
-
-def _counts_in_lanes(kernel: Kernel) -> bool:
-    """Whether a vector loop has an int as an accumulator, which may be a count."""
-    loops = (n for s in kernel.body for n in walk_statements(s) if isinstance(n, VecLoop))
-    return any(DTYPES[a.init.dtype].kind in "iu" for loop in loops for a in loop.accs)
-
-
-def _has_vector_maps_in_loops(kernel: Kernel) -> bool:
-    """Whether a vector loop without accumulators stands directly in a scalar loop."""
-    return any(isinstance(s, VecLoop) and not s.accs for loop in _loops(kernel) for s in loop.body)
-
-
-def _has_constant_trips(kernel: Kernel) -> bool:
-    """Whether the trip count of a loop is a constant."""
-    ranges = (loop.range for loop in _loops(kernel))
-    return any(isinstance(r, Interval) and constant_trip_count(r) is not None for r in ranges)
-
-
-def _widens_elements(kernel: Kernel) -> bool:
-    """Whether the kernel has an array of integers of at most 16 bits, and an integer argument."""
-    dtypes = {(DTYPES[p.dtype].kind, DTYPES[p.dtype].bits) for p in kernel.params if p.rank}
-    has_narrow = not dtypes.isdisjoint(product("iu", (8, 16)))
-    return has_narrow and any(p.rank is None and p.dtype == INDEX for p in kernel.params)
-
-
-def _owns_bools(kernel: Kernel) -> bool:
-    """Whether an array of bools is made for the kernel alone."""
-    return any(p.owned and p.dtype == "bool" for p in kernel.params)
-
-
-_BIT_OPS = frozenset(("shr", "bitand"))
-"""The operations that select bits of an integer."""
-
-_CONVERSIONS = frozenset(("cast", "floordiv", "mod"))
-
-_CHOICES = frozenset(("select", "max", "min", "maximum", "minimum"))
-"""The operations whose result is one of their operands, by a comparison or a condition."""
-
-
 @record(frozen=True, slots=True, kw_only=True)
 class Pass:
     """One invocation of a pass."""
@@ -266,21 +156,21 @@ PASS_LIST: tuple[Pass, ...] = (
         " that loops may be permuted and vectorised",
     ),
     Pass(
-        run=popcount_loops, needs=(Loop,), when=_shifts_or_masks,
+        run=popcount_loops, needs=(Loop,), when=shifts_or_masks,
         reason="before unroll, which would replace short loops over positions of bits",
     ),
     Pass(
-        run=unroll, when=_has_constant_trips,
+        run=unroll, when=has_constant_trips,
         reason="without its short inner loop, the loop around may be vectorised",
     ),
     Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
-    Pass(run=delinearize, when=_divides, reason="check_elimination then proves rows and columns"),
+    Pass(run=delinearize, when=divides, reason="check_elimination then proves rows and columns"),
     Pass(
-        run=demanded_bits, needs=(Check,), when=_shifts_or_masks,
+        run=demanded_bits, needs=(Check,), when=shifts_or_masks,
         reason="no pass has concluded from a check yet what the values are",
     ),
     Pass(
-        run=check_elimination, when=_has_checks_or_roots,
+        run=check_elimination, when=has_checks_or_roots,
         reason="later passes need not preserve a check that is removed",
     ),
     Pass(
@@ -288,7 +178,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="folds the conditions and lengths that check_elimination decided",
     ),
     Pass(
-        run=unroll, when=_has_constant_trips,
+        run=unroll, when=has_constant_trips,
         reason="bodies are smaller without the checks that check_elimination has removed, and trip"
         " counts constant",
     ),
@@ -313,15 +203,15 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="promote keeps a sum in a register only if it is innermost",
     ),
     Pass(
-        run=promote, when=_stores_in_loops,
+        run=promote, when=stores_in_loops,
         reason="an element that a loop updates in place becomes an accumulator",
     ),
     Pass(
-        run=popcount_loops, needs=(Loop,), when=_counts_bits_in_nests,
+        run=popcount_loops, needs=(Loop,), when=counts_bits_in_nests,
         reason="after promote, a count in an array is an accumulator",
     ),
     Pass(
-        run=conditional_stores, needs=(Loop, If), when=lambda k: _in_branches(k, Store),
+        run=conditional_stores, needs=(Loop, If), when=lambda k: in_branches(k, Store),
         reason="before load_elimination, which carries what each iteration stores",
     ),
     Pass(
@@ -329,11 +219,11 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="before load_elimination, which takes stores that each iteration makes",
     ),
     Pass(
-        run=unconditional_stores, needs=(Loop, If), when=lambda k: _in_branches(k, Store),
+        run=unconditional_stores, needs=(Loop, If), when=lambda k: in_branches(k, Store),
         takes_private=True, reason="as sink, for elements that keep their value otherwise",
     ),
     Pass(
-        run=load_elimination, when=_stores_in_loops,
+        run=load_elimination, when=stores_in_loops,
         reason="an element of the previous iteration becomes an accumulator",
     ),
     Pass(
@@ -349,7 +239,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="what a condition and the sides of its branch compute gets one name before it",
     ),
     Pass(
-        run=check_elimination, needs=(Loop, Check, If), when=lambda k: _in_branches(k, Check),
+        run=check_elimination, needs=(Loop, Check, If), when=lambda k: in_branches(k, Check),
         reason="after common_subexpressions, a branch may tell of the value that it checks",
     ),
     Pass(
@@ -361,12 +251,12 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="equal checks share a name by now; later passes vectorise loops that only check",
     ),
     Pass(
-        run=carry_indexed, when=_carries_indices,
+        run=carry_indexed, when=carries_indices,
         reason="the loaded element has a name by now; arg_reduction wants no indexed loads",
     ),
     Pass(run=sink, needs=(If,), reason="a yielded value needs no masked store after if_convert"),
     Pass(
-        run=split_on_flag, when=_carries_bools, reorders=True,
+        run=split_on_flag, when=carries_bools, reorders=True,
         reason="an extremum guarded by a first-term flag is a reduction only after that term",
     ),
     Pass(
@@ -374,19 +264,19 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="an `elif` chain is no reduction; arg_reduction then matches each extremum",
     ),
     Pass(
-        run=arg_reduction, when=_chooses, reorders=True,
+        run=arg_reduction, when=chooses, reorders=True,
         reason="an extremum whose mask updates other accumulators would block vectorisation",
     ),
     Pass(
-        run=skip_blocks, when=_chooses,
+        run=skip_blocks, when=chooses,
         reason="takes the extrema that arg_reduction has not matched",
     ),
     Pass(
-        run=split_at_pivot, when=_stores_in_loops,
+        run=split_at_pivot, when=stores_in_loops,
         reason="an element that a loop may overwrite would block vectorisation",
     ),
     Pass(
-        run=fixed_order_recurrences, when=_carries_values, reorders=True,
+        run=fixed_order_recurrences, when=carries_values, reorders=True,
         reason="after exit_values; before if_convert, which leaves loops that cannot be vectorised",
     ),
     Pass(run=if_convert, needs=(Loop, If), reason="vector loops have no branches", reorders=True),
@@ -404,7 +294,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="the loops that it creates are optimised by all later passes",
     ),
     Pass(
-        run=tabulate, when=_converts_in_nests,
+        run=tabulate, when=converts_in_nests,
         reason="after if_convert; before inductive_ranges, which makes no copies of these nests",
     ),
     Pass(
@@ -412,7 +302,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="after passes that need no copy of the loop, which may be vectorised without checks",
     ),
     Pass(
-        run=version_dependences, when=_stores_in_loops, reorders=True,
+        run=version_dependences, when=stores_in_loops, reorders=True,
         reason="after inductive_ranges, whose copies have affine subscripts",
     ),
     Pass(
@@ -433,7 +323,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="after if_convert, both sides of a branch are in one block",
     ),
     Pass(
-        run=version_narrow_integers, needs=(Loop,), when=_widens_elements,
+        run=version_narrow_integers, needs=(Loop,), when=widens_elements,
         reason="before narrow_integers, which narrows the version for small values",
     ),
     Pass(
@@ -461,7 +351,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="before blocked_summation, which would split the reductions of these loops",
     ),
     Pass(
-        run=vectorize_search, when=_has_exits, vectorizes=True,
+        run=vectorize_search, when=has_exits, vectorizes=True,
         reason="takes searches that are no reductions; vectorize takes the loops over its blocks",
     ),
     Pass(
@@ -490,7 +380,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="every pass that makes loops vectorisable has run",
     ),
     Pass(
-        run=narrow_counts, when=_counts_in_lanes,
+        run=narrow_counts, when=counts_in_lanes,
         reason="the widest lanes determine a loop's width; here its counter's lanes",
     ),
     Pass(
@@ -514,21 +404,21 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="lanes are final, so fused reductions keep their order",
     ),
     Pass(
-        run=jam_rows, when=_has_vector_maps_in_loops, takes_machine=True,
+        run=jam_rows, when=has_vector_maps_in_loops, takes_machine=True,
         reason="takes rows without reductions, which jam leaves; then their loads are shared",
     ),
     Pass(
-        run=if_convert_scalar, when=lambda k: any(contains(loop, If) for loop in _loops(k)),
+        run=if_convert_scalar, when=lambda k: any(contains(loop, If) for loop in scalar_loops(k)),
         reason="the loops that are not vectorised by now remain scalar",
     ),
     Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),
     Pass(run=simplify, reason="removes names that only scalar code used"),
     Pass(
-        run=lower_selects, when=_selects,
+        run=lower_selects, when=selects,
         reason="no other pass matches a blend; the values are final",
     ),
     Pass(
-        run=pack_bools, when=_owns_bools, takes_machine=True,
+        run=pack_bools, when=owns_bools, takes_machine=True,
         reason="duplicates loops, so no pass after it should process both copies",
     ),
     Pass(

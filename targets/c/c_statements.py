@@ -479,8 +479,8 @@ def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
     """A branch, whose condition is the same for all of `scopes`; its yields are C variables that
     both sides assign.
     """
-    first, then, orelse = scopes[0], _inner_scopes(scopes), _inner_scopes(scopes)
     results = [(y, [s.fresh(y.name) for s in scopes]) for y in n.yields]
+    first, then, orelse = scopes[0], _inner_scopes(scopes), _inner_scopes(scopes)
     for y, names in results:
         yield from (f"{c_type(y.then, first.target)} {c};" for c in names)
     yield f"if {parenthesized(expr(n.cond, first))} {{"

@@ -36,7 +36,7 @@ loopir.analysis.integers
 loopir.analysis
 loopir.analysis.decomposition
 loopir.ir_verifier
-loopir.passes.loop_splitting
+loopir.passes.loop_splitting  loopir.passes.pass_conditions
 loopir.passes.canonical
 loopir.passes.vector
 loopir.passes.reduce

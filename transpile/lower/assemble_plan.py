@@ -26,7 +26,7 @@ The last step of lowering, called by `lower_function.py`. `assemble_plan` decide
   never                in all other calls
   ==================== ===========================================================================
 
-  `decide_copies.with_copies_decided` refines the plan by the final kernel;
+  `with_copies_decided` refines the plan by the final kernel;
   `python_wrapper._snapshot` makes the conditions of a call.
 """
 from __future__ import annotations
@@ -34,14 +34,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from loopir.analysis.mod_ref import arrays_read
+from loopir.analysis.work_estimate import copies_are_cheap
 from loopir.dtypes import MAX_PARAMS
 from loopir.ir_traversal import bottom_up, walk
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Append, Check, Const, Disjoint, Expr, Kernel, Load, Param, Stmt, Store
-from loopir.passes.checks.hoist_checks import assume_checks_hold
+from loopir.passes.checks.hoist_checks import assume_checks_hold, checks_before_writing
 from loopir.status_bits import STATUS
 
 from ..call_plan import (
+    CHEAP_COPY_BYTES,
     NO_COPY_LIMIT,
     Argument,
     Captured,
@@ -57,7 +60,7 @@ from ..types.value_types import ArgType
 from .state.float_exceptions import sources_for_plan
 from .state.ir_builder import IRBuilder
 
-__all__ = ["alias_guards", "assemble_plan"]
+__all__ = ["alias_guards", "assemble_plan", "with_copies_decided"]
 
 
 def alias_guards(
@@ -137,7 +140,7 @@ def assemble_plan(
 
     Decides what happens to the caller's arrays if Python has to replay a call. The module's
     docstring has the table; what it depends on is computed here, and refined after all passes by
-    `decide_copies.with_copies_decided`:
+    `with_copies_decided`:
 
     - ``writes``: the caller's arrays that the kernel writes. Other arrays need no care: the next
       call makes new ones;
@@ -272,3 +275,28 @@ def _returned_names(returned: ResultSpec) -> set[str]:
     if items is not None:
         return {name for item in items for name in _returned_names(item)}
     return {getattr(returned, "name", None) or "", getattr(returned, "flags", None) or ""} - {""}
+
+
+def with_copies_decided(plan: Plan, kernel: Kernel, fused: Kernel) -> Plan:
+    """`plan` with three fields decided anew by what is left after all passes: `kernel` is the final
+    kernel, `fused` the one before the passes. The table at the top has these fields, too.
+    `python_wrapper._snapshot` makes the condition of a call from them, and `judge_and_restore` puts
+    the copies back.
+
+    - ``rewrites``: False if the kernel reads none of ``plan.writes`` any more, so that Python can
+      run on what it has written;
+    - ``snapshot``: False if all checks come before the first write (`checks_before_writing`),
+      unless a warning has a message that only Python knows;
+    - ``copied_up_to``: raised if several operations may warn (``plan.sources``), since only a
+      replay shows which of them warns first. It becomes `NO_COPY_LIMIT` if copies cost little
+      compared with the work of the kernel (`copies_are_cheap` of `fused`, whose scalar loops show
+      the work), and for a recording kernel, which only runs in calls that warn; else
+      `CHEAP_COPY_BYTES`. A call obeys it only if the kernel reads what it writes (`_snapshot`).
+    """
+    rewrites = plan.rewrites and not arrays_read(kernel.body).isdisjoint(plan.writes)
+    snapshot = plan.snapshot and (plan.has_unknown_messages or not checks_before_writing(kernel))
+    copied_up_to = plan.copied_up_to
+    if len(plan.sources) > 1 and plan.writes:
+        is_cheap = plan.raised_order is not None or copies_are_cheap(fused, plan.writes)
+        copied_up_to = max(copied_up_to, NO_COPY_LIMIT if is_cheap else CHEAP_COPY_BYTES)
+    return replace(plan, rewrites=rewrites, snapshot=snapshot, copied_up_to=copied_up_to)

@@ -310,7 +310,7 @@ class IntegerFacts:
                 x, (low, high) = self.form(a), self.range_of(b)
                 yield from ((v, x, -low), (x, v, high))
             case Call("mul", (a, Const(int(factor)))) if factor > 1 and self.fits(e):
-                for quotient, value in self.values.items():  # factor * (n // factor) <= n
+                for quotient, value in [*self.values.items()]:  # factor * (n // factor) <= n
                     match value:
                         case Call("floordiv", (n, Const(divisor))) if divisor == factor:
                             most = self.max_difference(a, quotient)

@@ -259,7 +259,7 @@ def assume_checks_hold(loop: Loop) -> Stmt:
 
 def checks_before_writing(kernel: Kernel) -> bool:
     """Whether Python can replay a failed call of `kernel` without copies of the arrays, for
-    `transpile.lower.decide_copies`. True if
+    `transpile.lower.assemble_plan`. True if
 
     - nothing leads to a replay: there is no check that does, and no ``strict`` float condition; or
     - the kernel ends at the first failed check (``stops``; else it would go on and store), and the

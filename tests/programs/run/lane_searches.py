@@ -149,7 +149,7 @@ ROWS = (9, 200)
     f32=shaped(ROWS, dtype=F32),
     long=lambda n, rng: (wild(3 * 1030, rng).reshape(3, 1030),),
 )
-def places_in_rows(x):
+def places_along_rows(x):
     first, last, above = np.zeros(len(x), int), np.zeros(len(x), int), np.zeros(len(x), int)
     least = np.zeros(len(x), int)
     for i in range(len(x)):

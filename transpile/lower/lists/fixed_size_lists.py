@@ -215,7 +215,7 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     lengths = [_bind_list_length(ctx, _lower_list_length(ctx, n, name)) for n in counts]
     if is_none(item):
         message = f"the items of `{name}` are None at first, and no list of None is compiled"
-        help = "if the other items are numbers, use numbers alone, of which one stands for none"
+        help = "if the other items are numbers, let one stand for none, such as `math.nan`"
         refuse("LOWER_UNSUPPORTED", message, value, help=help)
     number = bind_num(b, lower_real(ctx, item), "item")
     require_item_type(ctx, number, number.dtype, value)

@@ -286,3 +286,22 @@ def test_nothing_beside_an_array_is_read(target: str, beside: str | None) -> Non
         env=with_bytecode(os.environ),
     )
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize("target", RUNNABLE)
+def test_registers_do_not_hide_what_a_branch_gives(target: str) -> None:
+    """The second register of `at` is another variable than the `at_1` around it."""
+    k = parse("""
+def f(x: f64[::1], r: mut(i64[()])):
+    if x.shape[0] > 3:
+        for i in vec(0, x.shape[0], width=W, group=32, at=0):
+            at = step(at + ramp(i, 1, W))
+        at_1 = give(hreduce("add", at))
+    else:
+        at_1 = give(5)
+    r[()] = at_1
+""")
+    for n in (3, 4, 70):
+        r = np.zeros((), np.int64)
+        assert run_native(k, target, {"x": np.zeros(n), "r": r}) == 0
+        assert r == (n * (n - 1) // 2 if n > 3 else 5)

@@ -446,7 +446,8 @@ def pairs() -> Iterator[Pair]:
                 out[i] = float(x[i])
         return out
 
-    yield Pair(filled_with_none, filled_with_numbers, X, "`None` is no number here", "`math.nan`")
+    message = "the items of `out` are None at first, and no list of None is compiled"
+    yield Pair(filled_with_none, filled_with_numbers, X, message, "`math.nan`")
 
     def sorted_by_match(x):
         n = 0
