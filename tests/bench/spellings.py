@@ -232,7 +232,7 @@ def _agree(what: str, meant: tuple[Any, ...], found: tuple[Any, ...]) -> None:
     """Raises AssertionError if two results differ by more than rounding."""
     for x, y in zip(meant, found, strict=True):
         x, y = np.asarray(x), np.asarray(y)
-        if x.shape != y.shape or not np.allclose(x, y, 1e-6, 1e-8):
+        if x.shape != y.shape or not np.allclose(x, y, 1e-6, 1e-8, equal_nan=True):
             raise AssertionError(f"{what} computes something else")
 
 
