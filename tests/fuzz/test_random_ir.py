@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 import pytest
@@ -26,9 +27,10 @@ from native import RUNNABLE, run_native
 from loopir import nodes as ir
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse, show
-from loopir.ir_traversal import walk
+from loopir.ir_traversal import ops_within, walk
 from loopir.ir_verifier import Stage, verify
 from loopir.machine_model import DEFAULT_MACHINE, Machine
+from loopir.op_table import OPS
 from loopir.passes.pass_list import optimise
 from loopir.passes.reduce import arg_reduction
 from loopir.status_bits import STATUS
@@ -91,12 +93,20 @@ class Wanted:
         status = runs(args)
         told = f"{where}: status {status}, not {self.status}"
         assert status & STATUS["replay"] == self.status & STATUS["replay"], told
-        assert not (self.flags and status & ~self.status), told
+        assert not (self.flags and status & ~self.status & ~_flags_of_squares(self.case)), told
         if stops_at_once and status & STATUS["replay"]:
             return
         for name, value in self.case.results(args).items():
             wanted = self.results[name]
             assert same(value, wanted), f"{where}: {name} is {value!r}, not {wanted!r}"
+
+
+def _flags_of_squares(case: Case) -> int:
+    """The flags that comparisons of lengths may raise though the lengths raise none: vectors
+    compare squares. (A replay tells then: lowering notes them as not certain.)
+    """
+    ops = ops_within(case.kernel) & {"hypot_le", "hypot_gt"}
+    return reduce(or_, (STATUS[flag] for op in ops for flag in OPS[op].raises), 0)
 
 
 def reads_back(kernel: ir.Kernel, stage: Stage) -> None:

@@ -215,7 +215,7 @@ def _signless(x: Any, to: str) -> Any:
 
 
 def _unsigned(x: Any) -> Any:
-    return x if x.dtype.kind == "b" else x.view(f"u{x.dtype.itemsize}")
+    return x if isinstance(x, bool) or x.dtype.kind == "b" else x.view(f"u{x.dtype.itemsize}")
 
 
 def _inside(i: Any) -> Any:
