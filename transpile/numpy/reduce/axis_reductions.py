@@ -232,8 +232,8 @@ def _reduction_loops(
             return None
         mismatches = length_mismatches(source.shape, mask.shape, cx)
         checks = unique_nodes([*checks, *mismatches, *mask.checks])
-    # of an empty array, whose order is not part of its type, NumPy's result has the order
-    has_order = isinstance(result, ArrayType) and result.rank > 1
+    # NumPy's result has the memory order of an empty array, which is taken to be in C order
+    has_order = isinstance(result, ArrayType) and result.rank > 1 and source.order != "C"
     if from_first or reduction.name == "mean" or has_order:
         may_be_empty = [n for n in reduced_lengths if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in may_be_empty]
