@@ -253,7 +253,8 @@ def test_memory_order_of_arguments(f: Callable[..., Any]) -> None:
             if 0 in shape and f in (of_rows, over_first_axis):
                 continue  # raises
             for got, wanted in zip(_all(fused(a)), _all(f(a)), strict=True):
-                assert got.strides == wanted.strides, (name, shape, gap, a.strides)
+                if a.size or f is not kept_axis:  # without elements it may be in C order, too
+                    assert got.strides == wanted.strides, (name, shape, gap, a.strides)
                 assert (got.flags.owndata, got.flags.forc) == (
                     wanted.flags.owndata, wanted.flags.forc)
                 assert np.allclose(got, wanted, rtol=1e-14)
