@@ -368,8 +368,8 @@ static int names_hold(const call_spec *w, const name_binding *m, const name_bind
  * Python wrapper serves the call. `with_binding_guards` (transpile/lower/binding_guards.py) says which names there are.
  *
  * Names that are found in dicts alone, such as globals and members of modules, come first. They, and the captured names if all are such,
- * are looked up again only after one of these dicts has changed: up to version 3.13 CPython gives a dict another version at each change (`dict_version_offset` in
- * object_layout.py). */
+ * are looked up again only after one of these dicts has changed: up to version 3.13 CPython gives a dict another version at each change
+ * (`dict_version_offset` in object_layout.py). */
 HOT static int guarded_names_hold(const call_spec *w)
 {
     const name_binding *first = w->guarded_names, *other = first + w->in_dicts;

@@ -29,9 +29,10 @@ HOT static int compute_values(const call_spec *w, object **given)
     object **values = given + w->parameters.count;
     int at = 0, fits = 1;
     for (int i = 0; fits && i < w->captured_count; i++) {
-        values[at] = w->captured_values ? w->captured_values[i] : lookup(w, &w->captured[i]);
+        object *known = w->captured_values ? w->captured_values[i] : 0;
+        if (known) capi.hold(known);
+        values[at] = w->captured_values ? known : lookup(w, &w->captured[i]);
         if ((fits = values[at] != 0)) at++;
-        if (fits && w->captured_values) capi.hold(values[at - 1]);
     }
     for (const derived_value *p = w->derived; fits && p < w->derived + w->derived_count; p++) {
         object *from = given[p->place];
@@ -94,7 +95,7 @@ static int is_result_valid(
     if (has_raised(w->raised, status)) return 0;
     int is_without_effect = !(status & ~w->silent[0]) && w->silent[1] == quiet_number;
     if (is_without_effect && is_quiet()) return 1;
-    if (w->saves) w->copy_buffer->calm = -1;
+    if (w->saves) w->copy_buffer->calm = -1;            /* this call is counted, too, if it was copied for */
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
     int64_t count = w->parameters.count + w->value_count;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];

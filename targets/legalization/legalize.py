@@ -545,7 +545,7 @@ def _is_checked_scan(loop: ir.VecLoop | ir.PredLoop) -> bool:
     scans = {s.acc: s for s in loop.body if isinstance(s, ir.Prefix)}
     calls = [n for n in walk(loop) if isinstance(n, ir.Call) and n.lanes != 1]
     checked = {
-        name for c in calls if c.op == "add_over" and c.args[0].dtype in _HALVES
+        name for c in calls if c.op == "add_over" and DTYPES[c.args[0].dtype].bits == 64
         for name in names_read(c)
     }
     return (

@@ -81,18 +81,19 @@ def demanded_bits(kernel: Kernel) -> Kernel:
 
 
 class _Demand:
-    """What is used of the integers of a kernel. ``whole``: names and values of which more than low
+    """What is used of the integers of a kernel. ``names``, ``values``: those of which more than low
     bits are used; ``masked``: sums, differences and products of which low bits are used.
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self.whole: set[Expr | str] = set()
+        self.names: set[str] = set()
+        self.values: set[Expr] = set()
         self.masked: set[Expr] = set()
         self.checks: list[Check] = []
         blocks = [Block(kernel.body), *_blocks_within(kernel.body)]
         known = -1
-        while len(self.whole) != known:  # a name that is used wholly is made of such values
-            known = len(self.whole)
+        while known != len(self.names) + len(self.values):  # they are made of others
+            known = len(self.names) + len(self.values)
             self.checks.clear()
             for b in blocks:
                 for s in b.stmts:
@@ -105,14 +106,14 @@ class _Demand:
         """Notes what `s` uses; the statements in it are noted by themselves."""
         match s:
             case Assign(name, value):
-                self.use(value, name not in self.whole)
+                self.use(value, name not in self.names)
             case Check(code="replay") if any(_checked(s)):
                 self.checks.append(s)
             case If():
                 self.use(s.cond, False)
                 for y in s.yields:
-                    self.use(y.then, y.name not in self.whole)
-                    self.use(y.orelse, y.name not in self.whole)
+                    self.use(y.then, y.name not in self.names)
+                    self.use(y.orelse, y.name not in self.names)
             case _:
                 self.other(s)
 
@@ -123,8 +124,8 @@ class _Demand:
         for e in evaluated[: len(evaluated) - len(accs)]:
             self.use(e, False)
         for a in accs:
-            self.use(a.init, a.name not in self.whole)
-            self.use(a.step, a.name not in self.whole)
+            self.use(a.init, a.name not in self.names)
+            self.use(a.step, a.name not in self.names)
         match s:
             case While(cond) | Loop(until=cond) | VecLoop(until=cond) | Scan(value=cond):
                 self.use(cond, False)
@@ -138,7 +139,7 @@ class _Demand:
                 return
             case Var(name=name):
                 if not is_masked:
-                    self.whole.add(name)
+                    self.names.add(name)
             case Call("bitand", (x, Const(value=mask)) | (Const(value=mask), x), dtype) if (
                 dtype == INDEX and mask >= 0
             ):
@@ -155,15 +156,14 @@ class _Demand:
                     self.use(x, True)
             case _:
                 if isinstance(e, Call):
-                    self.whole.add(e)
+                    self.values.add(e)
                 for operand in children(e):
                     self.use(operand, False)
 
     def is_idle(self, s: Check) -> bool:
-        """Whether `s` checks what is masked wherever it is used."""
-        return s.code == "replay" and any(
-            value in self.masked and value not in self.whole for value in _checked(s)
-        )
+        """Whether `s` checks nothing but what is masked wherever it is used."""
+        checked = [*_checked(s)] if s.code == "replay" else []
+        return bool(checked) and all(e in self.masked and e not in self.values for e in checked)
 
 
 def _checked(s: Check) -> Iterator[Expr]:

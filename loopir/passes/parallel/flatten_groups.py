@@ -57,7 +57,6 @@ def flatten_groups(kernel: Kernel) -> Kernel:
                 y[i] = s
     """
     fresh = FreshNames(kernel)
-
     return map_statements(kernel, lambda s: _flattened(s, fresh) or s, Loop)
 
 

@@ -174,7 +174,7 @@ def _conditions(loop: Loop, kernel: Kernel) -> list[Expr]:
     are all of reads that come before the writes; none if that cannot be told by comparisons.
     """
     conditions: dict[Expr, None] = {}
-    inside = bound_names(loop)
+    inside, products = bound_names(loop), _products(kernel)
     for d in dependences(loop, kernel):
         if d.distance is not None:
             continue
@@ -184,7 +184,7 @@ def _conditions(loop: Loop, kernel: Kernel) -> list[Expr]:
             return []
         for name in ahead.variables:
             ahead = ahead.substitute(name, AffineForm({Var(name, INDEX): 1}))
-        steps = expand_names(ahead.expr(), _products(kernel)) or ahead.expr()
+        steps = expand_names(ahead.expr(), products) or ahead.expr()
         known = affine_form(steps)
         condition = rewrite(Call("ge", (known.expr() if known else steps, index_const(0)), "bool"))
         if not names_read(condition).isdisjoint(inside):
@@ -194,8 +194,8 @@ def _conditions(loop: Loop, kernel: Kernel) -> list[Expr]:
 
 
 def _products(kernel: Kernel) -> dict[str, Expr]:
-    """The names of products of integers, with these: one of a distance may be named, and not the
-    other.
+    """The values of names of integer products. Of a distance such as ``rows * m - v``, with the
+    name `v` for the same product, they show that it is 0.
     """
     repeated = multiply_bound_names(kernel)
     assigned = (s for s in walk_statements(kernel) if isinstance(s, Assign))
