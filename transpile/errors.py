@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "EMPTY_LIST", "NOTE_ON_EMPTY_LISTS", "NO_COMPILER", "TRACEBACK", "EmitError", "FuseError",
     "FuseWarning", "call_signature_text", "calling_frames", "drop_first_line", "drop_tracebacks",
-    "fallback_is_error", "fallback_message", "is_checked", "selects_by_time", "selects_python",
-    "should_warn", "source_location", "warn",
+    "fallback_is_error", "fallback_message", "generated_file", "is_checked", "selects_by_time",
+    "selects_python", "should_warn", "source_location", "warn",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -97,6 +97,20 @@ def call_signature_text(function: FunctionType, types: Sequence[ArgType]) -> str
     return f"{function.__qualname__}{CallSignature(types)}"
 
 
+def generated_file(name: str) -> str:
+    """The file name of generated code that calls the user's function `name`. Where a function warns
+    with a ``stacklevel``, ``warnings.warn`` does not count frames of files whose names contain
+    ``importlib`` and ``_bootstrap``: so it counts those of the user alone.
+    """
+    return f"<transpile {name}, not counted as importlib._bootstrap>"
+
+
+def _is_counted(frame: FrameType) -> bool:
+    """Whether ``warnings.warn`` counts `frame` as a stack level."""
+    file = frame.f_code.co_filename
+    return "importlib" not in file or "_bootstrap" not in file
+
+
 calling_frames: dict[int, FrameType] = {}
 """By the identifier of a thread that compiles for another one: the frame at which the other one
 waits.
@@ -115,7 +129,8 @@ def warn(message: str) -> None:
     caller = calling_frames.get(get_ident())
     frame, level = caller or sys._getframe(), 1
     while frame.f_back and frame.f_code.co_filename.startswith(here):
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level += _is_counted(frame)
     if caller is None:
         warnings.warn(message, FuseWarning, stacklevel=level)
         return

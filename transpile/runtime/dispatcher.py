@@ -46,7 +46,7 @@ from ..types.value_types import ObjectType, WrappedFunction
 from .call_selection import PYTHON_FASTER, Trial, next_allowance
 from .guard_backoff import Backoff
 from .installed_call import InstalledCall, Keys, keys_of, never_original
-from .kernel_call.stub_functions import Arguments, Timed, choosing_stub, timed_call, untraced
+from .kernel_call.stub_functions import Arguments, Timed, calls_chosen, choosing_stub, timed_call
 from .process.background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
 from .process.compiler_faults import Faults, retry_bugs
 from .process.fork_lock import ForkSafeLock
@@ -111,11 +111,10 @@ class Dispatcher(Vectorcall, WrappedFunction):
         self.warnings = RefusalWarnings(function)
         self._delayed_setup = None if self.is_region else DelayedSetup(function, options)
 
-    @untraced
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    @calls_chosen
+    def __call__(self) -> Callable[..., Any]:
         """The first call: the original if nothing can be compiled now. Later: see `_install`."""
-        call = self if self._begin_dispatching() else self._function
-        return call(*args, **kwargs)
+        return self if self._begin_dispatching() else self._function
 
     def _install(self, call: Callable[..., Any]) -> None:
         """Make `call` what a call of this object runs."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
-from .given import case, floats, ints, of
+from .given import case, floats, ints, of, special
 from .trap import trap
 
 X, N = floats(3), floats(0)
@@ -225,3 +226,15 @@ def swapped_before_it_is_bound(x, n, c):
         for _j in range(n - 1, -1, -1):
             s2, s1 = s1, x[-1]
     return s1, s2
+
+
+@trap("a warning with a stack level is the caller's", case(X, 1), case(special(), 1), case(N, 1),
+      case(lambda: [1.0, -2.0], 1), case(X, 2), case(special(), 2), compiled=False)
+def warns_its_caller(x, level):
+    s = 0.0
+    for v in x:
+        if v != v or v < 0:
+            warnings.warn("below zero", RuntimeWarning, level)
+        s += v
+    warnings.warn(f"{len(x)} items", DeprecationWarning, stacklevel=2)
+    return s

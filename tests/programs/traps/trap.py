@@ -53,7 +53,7 @@ class Seen(NamedTuple):
     value: Any
     error: tuple[str, str] | None
     arguments: Any
-    warned: tuple[tuple[str, str, int], ...]
+    warned: tuple[tuple[str, str, str, int], ...]
     called: tuple[str, ...]
     printed: str
     state: Any
@@ -75,7 +75,7 @@ def seen(function: Callable[..., Any], case: Case, mood: str, names: dict[str, A
             error = type(e).__name__, str(e)
     return Seen(
         _plain(value, args), error, [_plain(a, ()) for a in args],
-        tuple((w.category.__name__, str(w.message), w.lineno) for w in warned),
+        tuple((w.category.__name__, str(w.message), w.filename, w.lineno) for w in warned),
         tuple(called), printed.getvalue(),
         (random.getstate(), np.random.get_state()[2], np.random.get_state()[1].tolist()),
     )

@@ -11,16 +11,16 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
 from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType, MappingProxyType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from loopir.process.signal_exceptions import failures
 
-from ...errors import drop_first_line
+from ...errors import drop_first_line, generated_file
 from ...frontend.ast_names import bound_names, names_used
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.bytecode_check import FUTURE, without_annotations
@@ -32,12 +32,13 @@ __all__ = [
     "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",
     "code_from_tree", "forwarding_source", "function_from_tree", "function_of_code",
     "backoff_stub", "made_function", "make_stub", "arguments_source", "observing_stub",
-    "timed_call", "untraced",
+    "calls_chosen", "timed_call",
 ]
 
 Arguments = tuple[Any, ...]
 """The arguments of a call, one for each parameter, in the order of `parameter_names`."""
 
+_S = TypeVar("_S")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -165,19 +166,30 @@ _UNTRACED = (
 _UNTRACED_HELPERS = {"_tp_exception": BaseException, "_tp_drop_lines": _drop_lines}
 
 
-def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """`function`, of which tracebacks have no line."""
+def _not_counted(call: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`call`, a function made here, of which ``warnings.warn`` counts no frame (`generated_file`).
+    """
+    assert isinstance(call, FunctionType)
+    call.__code__ = call.__code__.replace(co_filename=generated_file(call.__name__))
+    return call
 
-    @wraps(function)
-    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+
+def calls_chosen(
+    choose: Callable[[_S], Callable[..., Any]]
+) -> Callable[Concatenate[_S, ...], Any]:
+    """A method that passes its arguments on to the function that ``choose(self)`` gives.
+    Tracebacks have no line of it, and ``warnings.warn`` does not count it.
+    """
+
+    def call(self: _S, *args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            return choose(self)(*args, **kwargs)
         except BaseException as error:
             with suppress(RecursionError, MemoryError):  # no stack for it
-                _drop_lines(error, 2)
+                _drop_lines(error)
             raise
 
-    return call
+    return _not_counted(call)
 
 
 def timed_call(target: Callable[..., Any], timed: Timed) -> Callable[..., Any]:
@@ -197,7 +209,7 @@ def timed_call(target: Callable[..., Any], timed: Timed) -> Callable[..., Any]:
                 timed(perf_counter_ns() - start, finished)
         return result
 
-    return call
+    return _not_counted(call)
 
 
 def observing_stub(
@@ -398,7 +410,7 @@ def _stub_code(
     """
     inner = f"def _tp_call({signature}):\n" + indent("\n".join(body), "    ")
     source = f"def _tp_outer({', '.join(cells)}):\n{indent(inner, '    ')}\n    return _tp_call\n"
-    module = compile(source, f"<transpile {name}>", "exec", dont_inherit=True)
+    module = compile(source, generated_file(name), "exec", dont_inherit=True)
     return _inner_code(_inner_code(module))
 
 

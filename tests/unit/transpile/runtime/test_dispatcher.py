@@ -128,7 +128,7 @@ def test_the_next_call_has_no_frame_in_between() -> None:
     g(np.ones(3), np.ones(3))
     made, written = (vars(type(h))["__call__"].__func__ for h in (f, g))
     assert (type(made).__name__, made.__name__) == ("builtin_function_or_method", "axpy")
-    assert written.__code__.co_filename == "<transpile doubled_here>"
+    assert written.__code__.co_filename.startswith("<transpile doubled_here,")
 
 
 def test_many_signatures() -> None:
