@@ -28,8 +28,8 @@ __all__ = [
     "carries_bools", "carries_indices", "carries_values", "chooses", "contains_groups",
     "converts_in_nests", "counts_bits_in_nests", "counts_in_lanes", "divides",
     "has_checks_or_roots", "has_constant_trips", "has_exits", "has_vector_maps_in_loops",
-    "in_branches", "owns_bools", "scalar_loops", "selects", "shifts_or_masks", "stores_in_loops",
-    "widens_elements",
+    "in_branches", "masks_integers", "owns_bools", "scalar_loops", "selects", "shifts_or_masks",
+    "stores_in_loops", "widens_elements",
 ]
 
 
@@ -106,6 +106,11 @@ def has_checks_or_roots(kernel: Kernel) -> bool:
 def shifts_or_masks(kernel: Kernel) -> bool:
     """Whether bits of integers are selected, by shifts or masks."""
     return not _BIT_OPS.isdisjoint(ops_within(kernel))
+
+
+def masks_integers(kernel: Kernel) -> bool:
+    """Whether low bits of integers are selected, by masks or remainders."""
+    return not {"bitand", "mod"}.isdisjoint(ops_within(kernel))
 
 
 def counts_bits_in_nests(kernel: Kernel) -> bool:

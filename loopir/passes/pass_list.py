@@ -29,6 +29,7 @@ from .pass_conditions import (
     has_exits,
     has_vector_maps_in_loops,
     in_branches,
+    masks_integers,
     owns_bools,
     scalar_loops,
     selects,
@@ -147,6 +148,11 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(run=promote_f16, reason="no later pass and no target computes in a storage-only dtype"),
     Pass(
+        run=demanded_bits, needs=(Check,), when=masks_integers,
+        reason="no pass has concluded from a check yet what the values are; and simplify drops"
+        " masks of 64 ones, which tell that higher bits are not used",
+    ),
+    Pass(
         run=simplify,
         reason="lowering emits redundant code; later passes match the simplest forms",
     ),
@@ -165,10 +171,6 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
     Pass(run=delinearize, when=divides, reason="check_elimination then proves rows and columns"),
-    Pass(
-        run=demanded_bits, needs=(Check,), when=shifts_or_masks,
-        reason="no pass has concluded from a check yet what the values are",
-    ),
     Pass(
         run=check_elimination, when=has_checks_or_roots,
         reason="later passes need not preserve a check that is removed",

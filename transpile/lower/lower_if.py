@@ -38,6 +38,7 @@ from .lists.list_builders import appended_counters
 from .loops.loop_carried import growth_from
 from .lower_names import lower_name
 from .scalars.lower_expressions import lower_test
+from .scalars.scalar_operands import joined_words
 from .scalars.tagged_unions import CaseType, align_cases, narrowed_unions, zero_of_type
 from .state.generated_names import CONTINUE_FLAG
 from .state.guards_and_checks import require
@@ -106,6 +107,9 @@ def merge_name(
             _merge_maybe_unbound(ctx, name, cond, then, other, yields, stmt) if live else Unbound()
         )
         return
+    if then.is_word is not other.is_word:
+        before = b.env.get(name)
+        then, other = joined_words(b, cond, then, other, stmt, known=lambda n: n == before)
     dtype = common_dtype(then, other)
     if dtype is None:
         b.env[name] = (

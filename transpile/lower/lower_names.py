@@ -34,7 +34,7 @@ from ..frontend.core_nodes import inlined_at, source_text
 from ..frontend.name_resolution import NameScope
 from ..frontend.refusal import refuse, refuse_missing_attribute, refuse_no_value
 from ..host_nodes import HostName, host_source
-from ..types.int_limits import ARGUMENT, INT64, help_for_long_int
+from ..types.int_limits import ARGUMENT, INT64, WORD, help_for_long_int
 from ..types.typed_values import ComplexPair, Num, bool_op, constant
 from ..types.typeof import global_type
 from ..types.value_types import (
@@ -266,8 +266,22 @@ def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
     if isinstance(ty, RecordType):
         ctx.b.env[name] = records = RecordArrayRef(name, ty)
         return records
+    if type(value) is int and not ARGUMENT[0] <= value <= ARGUMENT[1]:
+        return _long_global(ctx, name, value, node)
     ctx.b.env[name] = captured = _add_param(ctx, name, ty, Captured(name, ty))
     return captured
+
+
+def _long_global(ctx: Lowering, name: str, value: int, node: ast.AST) -> Num:
+    """The global `name`, an int that no parameter takes, such as a mask of 64 ones, as a constant:
+    each call checks that it is the same. Raises Refused for an int of more than 64 bits.
+    """
+    if not INT64[0] <= value <= WORD[1]:
+        message = f"`{name}` does not fit an int of 64 bits"
+        refuse("LOWER_TYPE", message, node, help=help_for_long_int(value))
+    ctx.guarded_objects[HostName(name)] = value
+    ctx.b.env[name] = known = constant(value)
+    return known
 
 
 def _refuse_unbound(ctx: Lowering, name: str, node: ast.AST) -> NoReturn:
@@ -415,7 +429,7 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
         return real_or_imaginary_part(ctx, node.attr, lower_number(ctx, node.value), node)
     if type(value) is complex:
         return complex_literal(value)
-    if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
+    if isinstance(value, int) and not INT64[0] <= value <= WORD[1]:
         message = f"`{source_text(node)}` does not fit an int of 64 bits"
         refuse("LOWER_TYPE", message, node, help=help_for_long_int(value))
     if type(value) in (int, float, bool):

@@ -254,6 +254,10 @@ def _lower_augmented_assignment(
             if lower_array(ctx, read) is not None:
                 _refuse_array_update(ctx, stmt)
             refuse_array_of_number(ctx, stmt)
+            if isinstance(stmt.op, (ast.BitAnd, ast.Mod)):  # which may be a mask of words
+                operation = copy_location(ast.BinOp(read, stmt.op, stmt.value), stmt)
+                _bind_name(ctx, name, lower_scalar(ctx, operation))
+                return
             left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
             _bind_name(ctx, name, operate_on_pair(ctx, operate, stmt, left, right))
         case ast.Subscript() as target:

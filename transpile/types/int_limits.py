@@ -19,12 +19,15 @@ from __future__ import annotations
 from loopir.dtypes import DTYPES
 
 __all__ = [
-    "ARGUMENT", "ENDLESS", "EXACT_F64", "EXACT_POWER_OF_TEN_F64", "INT64", "SAFE_RANGE",
+    "ARGUMENT", "ENDLESS", "EXACT_F64", "EXACT_POWER_OF_TEN_F64", "INT64", "SAFE_RANGE", "WORD",
     "help_for_long_int",
 ]
 
 INT64 = DTYPES["i64"].low, DTYPES["i64"].high
 """All values of the carrier of a Python int."""
+
+WORD = DTYPES["u64"].low, DTYPES["u64"].high
+"""All values of a word, a Python int in a uint64 (`typed_values.Num.is_word`)."""
 
 ENDLESS = (0, 1 << 59)
 """The number of iterations of a ``while``: more cannot run in a lifetime. Not guarded."""

@@ -23,6 +23,7 @@ def common_dtype(a: Num, b: Num) -> str | None:
     """A dtype that holds both values exactly, as the carrier of a value that is one of them; None
     if there is none. In this order:
 
+    - uint64 for two Python ints that are not negative, of which one is a word (`Num.is_word`);
     - None if both are NumPy's and of different types, as an int32 and a float64, or both Python's
       and of different types: a `Num` has at most one type of each kind;
     - None if one of them was rounded already (`Num.exact`), so that its carrier is not exact;
@@ -31,6 +32,8 @@ def common_dtype(a: Num, b: Num) -> str | None:
       wider dtype is needed;
     - NumPy's promotion of both; None where that is the float64 of a 64-bit integer, which rounds.
     """
+    if _are_words(a, b):
+        return "u64"
     if (a.strong and b.strong and a.strong != b.strong) or (a.weak and b.weak and a.weak != b.weak):
         return None
     if not (a.exact and b.exact):
@@ -44,6 +47,12 @@ def common_dtype(a: Num, b: Num) -> str | None:
     if common == "f64" and {"i64", "u64"} & {a.dtype, b.dtype}:
         return None
     return common
+
+
+def _are_words(a: Num, b: Num) -> bool:
+    """Whether both are words, or one is, and the other a Python int that is not negative."""
+    is_word = a.is_word or b.is_word
+    return is_word and all(n.is_word or (n.python_int and n.range[0] >= 0) for n in (a, b))
 
 
 def join_values(cond: Expr, a: Num, b: Num) -> Num | None:
@@ -88,6 +97,8 @@ def with_joined_type(value: Expr, cond: Expr, a: Num, b: Num) -> Num:
     The interval is the smallest one that contains those of `a` and `b`.
     """
     strong, weak = a.strong or b.strong, a.weak or b.weak
+    if a.is_word or b.is_word:
+        weak = "u64"
     is_weak = None
     if strong and weak:
         is_weak = bool_op(

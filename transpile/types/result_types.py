@@ -37,7 +37,7 @@ SAMPLE_LENGTH = 3
 the length of an axis.
 """
 
-_WEAK = {"i64": SAMPLE_LENGTH, "f64": 1.0, "bool": True, "c128": 1j}
+_WEAK = {"i64": SAMPLE_LENGTH, "u64": SAMPLE_LENGTH, "f64": 1.0, "bool": True, "c128": 1j}
 """The sample of a Python scalar, by its dtype."""
 
 

@@ -43,7 +43,9 @@ class Num:
     strong: str | None = None
     """The dtype if it may be a NumPy scalar; None: it is a Python scalar."""
     weak: str | None = None
-    """"i64", "f64" or "bool" if it may be a Python int, float or bool; None: it is NumPy's."""
+    """"i64", "f64" or "bool" if it may be a Python int, float or bool; None: it is NumPy's. "u64":
+    it is a word (`is_word`).
+    """
     is_weak: Expr | None = None
     """Where it may be either: whether it is a Python scalar, as a bool of the IR. Else None."""
     exact: bool = True
@@ -74,6 +76,13 @@ class Num:
         return self.weak == "i64" and self.strong is None
 
     @property
+    def is_word(self) -> bool:
+        """Whether it is a Python int of 0 … 2**64 - 1, in a uint64: such as what a mask of 64 ones
+        leaves (`word_arithmetic.py`).
+        """
+        return self.weak == "u64"
+
+    @property
     def weak_now(self) -> Expr:
         """Whether the value is a Python scalar, as a bool of the IR, often a constant."""
         if self.is_weak is not None:
@@ -86,6 +95,8 @@ class Num:
         d = DTYPES[self.dtype]
         if d.kind == "f":
             return self.interval
+        if isinstance(self.ir, Const):
+            return int(self.ir.value), int(self.ir.value)
         if self.interval == INT64:  # unknown; and INT64 does not bound a uint64
             return d.low, d.high
         return max(self.interval[0], d.low), min(self.interval[1], d.high)
@@ -97,10 +108,14 @@ class Num:
 
 
 def constant(value: float | int | bool) -> Num:
-    """The Num of a number in the source, a Python scalar."""
+    """The Num of a number in the source, a Python scalar. An int must fit 64 bits: those above the
+    greatest int64 are words (`Num.is_word`).
+    """
     match value:
         case bool():
             return Num(Const(value, "bool"), weak="bool")
+        case int() if value > INT64[1]:
+            return Num(Const(value, "u64"), weak="u64", interval=(value, value))
         case int():
             return Num(
                 Const(value, "i64"),

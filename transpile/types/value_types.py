@@ -45,7 +45,7 @@ ELEMENTS = DTYPES | {
 }
 """The dtypes of arrays and scalars that can be arguments."""
 
-_PYTHON: dict[str, type] = {"i64": int, "f64": float, "bool": bool, "c128": complex}
+_PYTHON: dict[str, type] = {"i64": int, "u64": int, "f64": float, "bool": bool, "c128": complex}
 """The class of a weak scalar of that dtype."""
 
 
@@ -94,8 +94,8 @@ class ScalarType:
 
     dtype: str
     weak: bool = False
-    """True: a Python int ("i64"), float ("f64"), complex ("c128") or bool, weak in the sense of
-    NEP 50. False: a NumPy scalar.
+    """True: a Python int ("i64", or "u64": of 0 … 2**64 - 1), float ("f64"), complex ("c128") or
+    bool, weak in the sense of NEP 50. False: a NumPy scalar.
     """
 
     def __str__(self) -> str:

@@ -38,6 +38,9 @@ __all__ = ["demanded_bits"]
 _OVERFLOWS = {"add_over": "add", "sub_over": "sub", "mul_over": "mul"}
 """The operation whose overflow each predicate tells."""
 
+_LONG = {INDEX, "u64"}
+"""The dtypes of Python's ints: the bits of one are those of the other."""
+
 _LOW_BITS_OF_LOW_BITS = frozenset(
     ("add", "sub", "mul", "neg", "bitand", "bitor", "bitxor", "invert")
 )
@@ -141,14 +144,16 @@ class _Demand:
                 if not is_masked:
                     self.names.add(name)
             case Call("bitand", (x, Const(value=mask)) | (Const(value=mask), x), dtype) if (
-                dtype == INDEX and mask >= 0
+                dtype in _LONG and mask >= 0
             ):
                 self.use(x, True)
             case Call("mod", (x, Const(value=n)), dtype) if (
-                dtype == INDEX and n > 0 and int(n) & (int(n) - 1) == 0
+                dtype in _LONG and n > 0 and int(n) & (int(n) - 1) == 0
             ):
                 self.use(x, True)
-            case Call(op, args, dtype) if is_masked and dtype == INDEX and (
+            case Call("cast", (x,), dtype) if is_masked and {x.dtype, dtype} <= _LONG:
+                self.use(x, True)
+            case Call(op, args, dtype) if is_masked and dtype in _LONG and (
                 op in _LOW_BITS_OF_LOW_BITS
             ):
                 self.masked.add(e)
@@ -170,8 +175,8 @@ def _checked(s: Check) -> Iterator[Expr]:
     """The values of which `s` checks that they fit, in a term of its condition."""
     for term in disjuncts(s.cond):
         match term:
-            case Call("not", (Call(op, args),)) if op in _OVERFLOWS and args[0].dtype == INDEX:
-                yield Call(_OVERFLOWS[op], args, INDEX)
+            case Call("not", (Call(op, args),)) if op in _OVERFLOWS and args[0].dtype in _LONG:
+                yield Call(_OVERFLOWS[op], args, args[0].dtype)
 
 
 def _blocks_within(body: tuple[Stmt, ...]) -> Iterator[Block]:

@@ -329,9 +329,17 @@ def _call_fact(facts: Facts, e: ast.Call) -> Fact:
     return facts.outer_fact(e) if fact is None else fact
 
 
+def _counts_bits(facts: Facts, e: ast.Call) -> bool:
+    """Whether `e` is ``n.bit_count()`` or ``n.bit_length()`` of a Python int."""
+    match e:
+        case ast.Call(ast.Attribute(n, "bit_count" | "bit_length"), [], []):
+            return facts.of(n).is_int
+    return False
+
+
 def _special_call(facts: Facts, e: ast.Call, target: object | None) -> Fact | None:
     """Cases 1 and 2 of `_call_fact`; None for other calls."""
-    if target is len or target is key:
+    if target is len or target is key or _counts_bits(facts, e):
         return INT
     if any(target is f for f in TYPE_TESTS):
         return fact_of_types(frozenset({ScalarType("bool", weak=True)}))

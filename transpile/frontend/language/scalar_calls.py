@@ -28,7 +28,7 @@ from ..macros.replay_guards import guarded
 from .type_tests import residual_statements, static_value
 
 __all__ = [
-    "assert_statement", "scalar_call", "in_constants", "is_real", "number_method",
+    "assert_statement", "constant_power", "scalar_call", "in_constants", "is_real", "number_method",
     "scalar_identity",
 ]
 
@@ -241,6 +241,32 @@ def number_method(node: ast.AST, cx: Context) -> ast.expr | None:
         return cx.code(size + _INT_METHODS[method], NAME=name, A=a)
 
     return cx.bound_name(name, lines)
+
+
+@fires_on(ast.BinOp, op=ast.Pow, left=ast.Constant, right=(ast.Constant, ast.UnaryOp))
+def constant_power(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A power of constants that is a float, as Python's compiler folds it::
+
+        u * 2**-53    →    u * 1.1102230246251565e-16
+    """
+    sign = 1
+    match node:
+        case ast.BinOp(ast.Constant(base), ast.Pow(), ast.Constant(exponent)):
+            pass
+        case ast.BinOp(
+            ast.Constant(base), ast.Pow(), ast.UnaryOp(ast.USub(), ast.Constant(exponent))
+        ):
+            sign = -1
+        case _:
+            return None
+    if not isinstance(base, (int, float)) or not isinstance(exponent, (int, float)):
+        return None
+    is_float = sign * exponent < 0 or float in (type(base), type(exponent))
+    try:
+        value: object = base ** (sign * exponent) if is_float else None
+    except failures(OverflowError, ZeroDivisionError):
+        return None
+    return copy_location(ast.Constant(value), node) if type(value) is float else None
 
 
 @fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=(ast.Tuple, ast.List, ast.Set))

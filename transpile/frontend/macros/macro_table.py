@@ -234,6 +234,10 @@ MACROS: tuple[Macro, ...] = (
         "containers.list_methods:list_search",
         on(ast.Compare, ops=MEMBERSHIP), on(ast.Call, calls=[".count", ".index"]),
     ),
+    lazy_macro(  # 2**-53
+        "frontend.language.scalar_calls:constant_power",
+        on(ast.BinOp, op=ast.Pow, left=ast.Constant, right=(ast.Constant, ast.UnaryOp)),
+    ),
     lazy_macro(  # pow(x, y), divmod(i, j), math.gcd(i, j)
         "frontend.language.scalar_calls:scalar_call", on(ast.Call, calls=[divmod, pow, OTHER]),
     ),

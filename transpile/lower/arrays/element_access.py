@@ -329,7 +329,8 @@ def convert_to_item(ctx: Lowering, value: Num | UnionValue, dtype: str, node: as
     if isinstance(value, Num):
         return as_array_item(ctx.b, value, dtype, node)
     items = for_each_case(
-        ctx, lambda n: Num(as_array_item(ctx.b, n, dtype, node), dtype), node, value
+        ctx, lambda n: Num(as_array_item(ctx.b, n, dtype, node), dtype), node, value,
+        takes_words=True,
     )
     assert isinstance(items, Num)
     return items.ir

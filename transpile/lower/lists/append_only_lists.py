@@ -33,7 +33,7 @@ from ..arrays.host_expressions import (
     known_before_kernel,
     new_array,
 )
-from ..scalars.scalar_operands import as_numpy_if_loops_ran
+from ..scalars.scalar_operands import as_int64, as_numpy_if_loops_ran, as_word
 from ..scalars.tagged_unions import bind_scalar, require_one_type
 from ..state.generated_names import counter_name
 from ..state.guards_and_checks import require
@@ -107,7 +107,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
     if isinstance(item_value, UnionValue) and item_types(item_value) == INT_OR_FLOAT.types:
         _append_int_or_float(ctx, built, item_value, stmt)
         return
-    number = require_one_type(ctx, item_value, item)
+    number = require_one_type(ctx, item_value, item, takes_words=True)
     if isinstance(number, ComplexPair) or (built.target or built.dtype) in PARTS:
         _append_complex(ctx, built, number, stmt)
         return
@@ -184,6 +184,10 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
     item that is Python's or NumPy's, depending on the data, gets a flag in a second buffer; only
     lists that need no counter can have one. Raises Refused where the items have different types.
     """
+    if n.is_word and (built.only_for_array or built.dtype not in (None, "u64")):
+        n = n if built.target == "u64" else as_int64(ctx.b, n, stmt)
+    elif n.python_int and built.weak and built.dtype == "u64":
+        n = as_word(ctx.b, n, stmt)
     if n.either and ctx.b.known_at_entry(n.weak_now):
         n = as_numpy_if_loops_ran(ctx.b, n, stmt)
     if built.target and not n.boxed:

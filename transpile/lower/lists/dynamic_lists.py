@@ -264,11 +264,9 @@ def _note_needed_room(b: IRBuilder, name: str, last: LinearForm) -> None:
 def _lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
     """The item `e` of a push: a real number, or a union of numbers. Raises Refused for others."""
     value = lower_scalar(ctx, e, is_item=True)
-    return (
-        UnionValue(tuple(cases_with_number(ctx, value, e)))
-        if isinstance(value, UnionValue)
-        else lower_real(ctx, e)
-    )
+    if isinstance(value, UnionValue):
+        return UnionValue(tuple(cases_with_number(ctx, value, e)))
+    return value if isinstance(value, Num) and value.is_word else lower_real(ctx, e)
 
 
 def returned_dynamic_list(ctx: Lowering, name: str, slot: str) -> ResultSpec:

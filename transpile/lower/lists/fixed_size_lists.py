@@ -31,6 +31,7 @@ from ...types.value_types import ArrayType
 from ..arrays.array_allocation import clamp_length
 from ..arrays.capacity_bounds import capacity_bound, is_speculative
 from ..arrays.host_expressions import host_expression, known_before_kernel, new_array
+from ..scalars.scalar_operands import as_word
 from ..scalars.tagged_unions import lower_real
 from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
@@ -40,7 +41,14 @@ from ..state.outer_names import fresh_array_name, resolve_guarded
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import bind_num, integer_num, linear_form
 from .item_stores import NeedsItemFlags, require_item_type
-from .item_types import INT_OR_FLOAT, encode_item, item_type_for, item_types, refuse_items
+from .item_types import (
+    INT_OR_FLOAT,
+    WORDS,
+    encode_item,
+    item_type_for,
+    item_types,
+    refuse_items,
+)
 from .list_arguments import list_items_of
 from .list_uses import does_not_escape
 
@@ -82,12 +90,16 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     has_item_stores = _has_item_stores(name, ctx.tree)
     if is_tuple and has_item_stores:
         refuse("LOWER_TYPE", f"`{name}` is a tuple, and items of it are set", value)
-    numbers: list[Num] = [bind_num(ctx.b, lower_real(ctx, e), "item") for e in items]
+    lowered = (lower_real(ctx, e, takes_words=True) for e in items)
+    numbers: list[Num] = [bind_num(ctx.b, n, "item") for n in lowered]
     types = frozenset[tuple[str, bool]]().union(*(item_types(n) or () for n in numbers))
     item_type = ctx.fixed.flagged.get(name)  # what later assignments need, if two types
     if INT_OR_FLOAT in (item_type_for(types), item_type):
         _bind_ints_and_floats(ctx, name, numbers, kinds, value)
         return True
+    if WORDS in (item_type_for(types), item_type):
+        numbers = [as_word(ctx.b, n, e) for n, e in zip(numbers, items, strict=True)]
+        item_type = None
     python_dtype = item_type.python_dtype if item_type else None
     if item_type is not None and python_dtype is not None:
         numbers = [_as_numpy_item(n, item_type, e) for n, e in zip(numbers, items, strict=True)]
@@ -217,11 +229,13 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         message = f"the items of `{name}` are None at first, and no list of None is compiled"
         help = "if the other items are numbers, let one stand for none, such as `math.nan`"
         refuse("LOWER_UNSUPPORTED", message, value, help=help)
-    number = bind_num(b, lower_real(ctx, item), "item")
+    number = bind_num(b, lower_real(ctx, item, takes_words=True), "item")
     require_item_type(ctx, number, number.dtype, value)
     if number.strong is not None and number.dtype not in ("f64", "i64", "bool"):
         refuse("LOWER_TYPE", f"the items of `{name}` are of type {number.dtype}", value)
     item_type = ctx.fixed.flagged.get(name)
+    if number.is_word or item_type == WORDS:
+        number, item_type = as_word(b, number, value), None
     if number.strong is not None and item_type is None:
         raise NeedsItemFlags(name, BufferType(number.dtype, False, True))
     flag = number.weak_now

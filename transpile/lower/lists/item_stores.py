@@ -23,7 +23,7 @@ from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, Scalar
 from .dynamic_lists import note_buffer_item
-from .item_types import INT_OR_FLOAT, exact_float_checks, item_types, refuse_items
+from .item_types import INT_OR_FLOAT, WORDS, exact_float_checks, item_types, refuse_items
 from .list_arguments import list_items_of
 
 __all__ = ["NeedsItemFlags", "NeedsMixedList", "require_item", "require_item_type"]
@@ -31,7 +31,7 @@ __all__ = ["NeedsItemFlags", "NeedsMixedList", "require_item", "require_item_typ
 
 class NeedsItemFlags(Exception):
     """Raised where the list `name` needs an array of type flags, since its items are of two types,
-    ``item_type``.
+    ``item_type``; or words (`item_types.WORDS`) in the place of ints, without flags.
     """
 
     def __init__(self, name: str, item_type: BufferType) -> None:
@@ -125,6 +125,7 @@ def _require_item_of_fixed(ctx: Lowering, array: ArrayRef, value: Scalar, node: 
         v = [0] * n; v[i] = 7             returns: the type fits
         v = [0] * n; v[i] = 0.5           NeedsItemFlags: Python ints and floats
         v = [0.0] * n; v[i] = x[i]        NeedsItemFlags: Python's and NumPy's floats  (x: float64)
+        v = [0] * n; v[i] = h & (2**64 - 1)   NeedsItemFlags: words
         v = [0.0] * n; v[i] = z           Refused: z is complex
 
     Raises Refused for a type that no array holds beside the others.
@@ -139,9 +140,13 @@ def _require_item_of_fixed(ctx: Lowering, array: ArrayRef, value: Scalar, node: 
     needs_both = types is not None and types | {python_type} == INT_OR_FLOAT.types
     if needs_both and name not in ctx.fixed.flagged:
         raise NeedsItemFlags(name, INT_OR_FLOAT)
-    n = require_one_type(ctx, value, node)
+    n = require_one_type(ctx, value, node, takes_words=True)
     if isinstance(n, ComplexPair):
         refuse("LOWER_COMPLEX", f"a complex number is put into the list `{name}`", node)
+    if n.is_word and array.dtype == "i64" and name not in ctx.fixed.flagged:
+        raise NeedsItemFlags(name, WORDS)
+    if array.weak and array.dtype == "u64" and n.python_int:
+        return  # it is stored as a word
     if array.flags is None and array.dtype == "i64" and n.strong in ("f32", "f64"):
         raise NeedsItemFlags(name, BufferType(n.strong, False, True, python_dtype="i64"))
     require_item_type(ctx, n, array.dtype, node, array.python_dtype)

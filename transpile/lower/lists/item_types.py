@@ -30,12 +30,16 @@ from ..state.symbol_values import Scalar, UnionCase, UnionValue
 from ..state.value_ranges import bind_num
 
 __all__ = [
-    "INT_OR_FLOAT", "decode_item", "decode_packed", "encode_item", "encode_packed",
+    "INT_OR_FLOAT", "WORDS", "decode_item", "decode_packed", "encode_item", "encode_packed",
     "exact_float_checks", "item_type_for", "item_types", "refuse_items",
 ]
 
 INT_OR_FLOAT = BufferType("f64", True, True, python_dtype="i64")
 """The type of items that are Python ints or floats."""
+
+
+WORDS = BufferType("u64")
+"""The type of items that are words, Python ints of 0 … 2**64 - 1."""
 
 
 def refuse_items(
@@ -111,11 +115,13 @@ def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
 
 def item_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
     """The type of an array for items of all `types`; None where there is none. Possible are:
-    one type; Python ints and floats; one NumPy dtype and Python numbers of that dtype; float64
-    scalars of NumPy and Python ints.
+    one type; words and other Python ints; Python ints and floats; one NumPy dtype and Python
+    numbers of that dtype; float64 scalars of NumPy and Python ints.
     """
     if types == INT_OR_FLOAT.types:
         return INT_OR_FLOAT
+    if types == {*WORDS.types, ("i64", True)}:
+        return WORDS
     numpy = {dtype for dtype, python in types if not python}
     weak = {dtype for dtype, python in types if python}
     if len(numpy) > 1 or len(weak) > 1:
@@ -164,11 +170,15 @@ def decode_item(n: Num) -> UnionValue:
 
 
 def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
-    """The conditions under which the int `n` is exactly a number of the floating-point `dtype`.
+    """The conditions under which the int `n` is exactly a number of `dtype`, a float or uint64.
     None of them where its interval proves it.
     """
+    low, high = n.range
+    if dtype == "u64":
+        if low < 0:
+            yield Call("ge", (n.ir, Const(0, n.dtype)), "bool")
+        return
     max_exact = 1 << np.finfo(DTYPES[dtype].numpy).nmant
-    low, high = n.interval
     if high > max_exact:
         yield Call("le", (n.ir, Const(max_exact, n.dtype)), "bool")
     if low < -max_exact:

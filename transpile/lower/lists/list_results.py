@@ -82,7 +82,8 @@ def array_from_list(ctx: Lowering, call: ast.Call, name: str) -> ResultSpec:
     if function not in ARRAY_OF_ITEMS or built.dtype is None or argument is None:
         return refuse("LOWER_CALL", f"`{source_text(call)}` is not compiled", call)
     dtype = dtype_argument(ctx, argument[0], call)
-    if built.flags or dtype not in (None, built.dtype):
+    converts = dtype not in (None, built.dtype) or (built.weak and built.dtype == "u64")
+    if built.flags or converts:
         return refuse("LOWER_TYPE", f"`{source_text(call)}` converts its elements", call)
     return ArrayResult(built.buffer, _list_length_slot(ctx, name), dtype)
 
@@ -124,7 +125,8 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
     has_one_dtype = not list_spec.flags or (
         list_spec.weak_dtype == item_type.dtype in ("f64", "i64", "bool")
     )
-    if not has_one_dtype or dtype not in (None, item_type.dtype):
+    are_words = item_type.weak and item_type.dtype == "u64"  # NumPy makes int64 of smaller ints
+    if not has_one_dtype or dtype not in ("u64" if are_words else None, item_type.dtype):
         return refuse("LOWER_TYPE", f"`{source_text(call)}` converts its elements", call)
     return ArrayResult(list_spec.name, slot, dtype)
 

@@ -30,6 +30,7 @@ from loopir.nodes import Call, Const, Expr, Var
 
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS, INT64, SAFE_RANGE
+from ...types.phi import common_dtype
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, converts_exactly
 from ..arrays.alias_states import AliasGroup, may_be_array
 from ..complex.complex_split import NeedsComplexSplit
@@ -334,6 +335,9 @@ def _retype_carried(
     the first iteration on, by its flag (`_becomes_numpy_in_first`): it needs no flag.
     """
     node = frame.node
+    has_word = init.is_word or back_edge.is_word
+    if has_word and (common_dtype(init, back_edge) or _may_become_word(init, back_edge)):
+        return replace(carry, var=replace(carry.var, dtype="u64"), strong=None, weak="u64")
     retyped = replace(carry, var=replace(carry.var, dtype=back_edge.dtype))
     if back_edge.types == init.types and not back_edge.either and back_edge.dtype == init.dtype:
         return replace(retyped, strong=back_edge.strong, weak=back_edge.weak)  # row 1
@@ -370,6 +374,13 @@ def _retype_carried(
         carry, var=replace(carry.var, dtype=dtype), strong=strong, weak=weak, has_type_flag=True,
         changes_after_first=False,
     )
+
+
+def _may_become_word(init: Num, back_edge: Num) -> bool:
+    """Whether a Python int of any size before the loop becomes a word in it. `make_accumulators`
+    requires that it is not negative.
+    """
+    return init.python_int and back_edge.is_word
 
 
 def raise_new_types(

@@ -74,6 +74,9 @@ def make_accumulators(
     """
     zero = Const(DTYPES[carry.var.dtype].numpy.type(0).item(), carry.var.dtype)
     start: Expr = zero
+    if carry.weak == "u64" and isinstance(init, Num) and init.range[0] < 0:
+        is_word = Call("ge", (init.ir, index_const(0)), "bool")
+        require(ctx.b, is_word, "GUARD_INT_RANGE", frame.node)
     if _can_convert(init, zero.dtype):
         to_float = DTYPES[zero.dtype].kind == "f"
         start = int_as_float(init, zero.dtype) if to_float else cast(init.ir, zero.dtype)

@@ -105,6 +105,8 @@ def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     ty = scalar_result_type(operator.abs, (x,), node)
     if ty.dtype == "bool":
         return with_result_type(x.ir, ty, x)
+    if x.is_word:
+        return x
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node))
     if DTYPES[ty.dtype].kind == "i":
         no_overflow = Call("ne", (e, Const(DTYPES[ty.dtype].low, ty.dtype)), "bool")
@@ -133,7 +135,8 @@ def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast
     for arg in args[1:]:
         arg = bind_num(ctx.b, arg, "next")
         is_better = for_each_case(
-            ctx, lambda p, q: compare_numbers(ctx, op(), p, q, node), node, arg, best
+            ctx, lambda p, q: compare_numbers(ctx, op(), p, q, node), node, arg, best,
+            takes_words=True,
         )
         cond = truth_of_scalar(ctx, is_better, node)
         best = bind_scalar(ctx, select_scalar(ctx, cond, arg, best, node), "best")
@@ -239,6 +242,8 @@ def to_python_int(
                        cast(r if fits else 0.0, i64)
     """
     ty = scalar_result_type(function, (x,), node)
+    if x.is_word or (ty.weak and x.types == ("u64", None)):
+        return Num(x.ir, weak="u64", interval=x.range)
     if DTYPES[x.dtype].kind != "f":
         e = _widen_to_int64(x, node)
         return Num(e, weak="i64", linear=x.linear, interval=x.interval) if ty.weak else x

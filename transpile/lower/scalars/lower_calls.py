@@ -124,13 +124,19 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         if type(refused) is Refused:  # the subclasses ask for another lowering
             refuse_for_arguments(ctx, node, function)
         raise
-    return for_each_case(ctx, partial(_call_on_numbers, ctx, function, node), node, *arguments)
+    takes_words = any(function is f for f in _TAKE_WORDS)
+    call = partial(_call_on_numbers, ctx, function, node)
+    return for_each_case(ctx, call, node, *arguments, takes_words=takes_words)
+
+
+_TAKE_WORDS = builtins.int, builtins.float, builtins.bool, builtins.min, builtins.max, builtins.abs
+"""The functions whose rules know words (`Num.is_word`); all others get an int64 of one."""
 
 
 _DTYPES_OF_TESTS: Mapping[object, tuple[str, ...]] = {
     core_functions.is_bool: ("bool",),
     core_functions.is_float: ("f64",),
-    core_functions.is_int: ("i64", "bool"),
+    core_functions.is_int: ("i64", "u64", "bool"),
 }
 """The type tests of core Python (`core_functions.TYPE_TESTS`), with the dtypes of the Python
 scalars for which they hold.

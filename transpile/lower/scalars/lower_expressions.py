@@ -20,16 +20,19 @@ from functools import partial
 from typing import Any, NoReturn
 
 from loopir.algebra.constant_folding import fold_constants, is_lossless_cast
+from loopir.analysis.integers.intervals import decide_comparison
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Load, Var
 from loopir.op_table import SWAPPED_COMPARISON
+from loopir.process.lazy_function import lazy_function
 
 from ...codes.lowering_codes import HELP_FOR_OPERANDS
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
 from ...frontend.refusal import refuse
-from ...types.int_limits import INT64, help_for_long_int
-from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
+from ...types.int_limits import INT64, WORD, help_for_long_int
+from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast, constant, fits_dtype
 from ..arrays.alias_states import first_ambiguous_read
 from ..complex.complex_arithmetic import (
     apply_operator,
@@ -52,8 +55,10 @@ from ..state.path_conditions import used_only_where
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
 from .callable_ops import refuse_library_behind
 from .dual_semantics import in_both_semantics
+from .integer_arithmetic import constant_int, long_constant
 from .scalar_arithmetic import BINARY, bitwise_invert, require_exact_as_float, unary_plus
 from .scalar_operands import (
+    as_int64,
     as_numpy_if_loops_ran,
     refuse_either,
     scalar_result_type,
@@ -69,6 +74,8 @@ from .tagged_unions import (
     select_scalar,
     truth_of_scalar,
 )
+
+lower_masked = lazy_function(__package__, "word_arithmetic:lower_masked")
 
 __all__ = [
     "compare_numbers", "lower_binary", "lower_boolean", "lower_comparison", "lower_conditional",
@@ -100,7 +107,7 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
         case complex() as value:
             return complex_literal(value)
         case bool() | int() | float() as value:
-            if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
+            if isinstance(value, int) and not INT64[0] <= value <= WORD[1]:
                 text = str(value) if value.bit_length() <= 128 else f"of {value.bit_length()} bits"
                 message = f"the int {text} does not fit an int of 64 bits"
                 refuse("LOWER_TYPE", message, node, help=help_for_long_int(value))
@@ -112,10 +119,34 @@ def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     """``a op b`` of scalars. Raises Refused for ``@``."""
     if type(node.op) not in BINARY:
         _refuse_matrix_product(ctx, node)
+    by = long_constant(ctx, node.right)
+    if isinstance(node.op, (ast.BitAnd, ast.Mod)) and (by or _has_word(ctx, node)):
+        masked: Num | None = lower_masked(ctx, node)
+        if masked is not None:
+            return masked
+    if (value := constant_int(node)) is not None and INT64[0] <= value <= WORD[1]:
+        return constant(value)
     operate = partial(apply_operator, ctx, type(node.op), node=node)
     left = lower_scalar(ctx, node.left, operand_of=node)
-    right = lower_scalar(ctx, node.right, operand_of=node)
+    if isinstance(node.op, ast.Div) and by.bit_count() == 1 and _is_python_number(left):
+        resolve_guarded(ctx, node.right)
+        right: Scalar = constant(float(by))  # exact, so that the quotient is rounded once
+    else:
+        right = lower_scalar(ctx, node.right, operand_of=node)
     return operate_on_pair(ctx, operate, node, left, right)
+
+
+def _has_word(ctx: Lowering, node: ast.BinOp) -> bool:
+    """Whether `node` reads a name of a word (`Num.is_word`), or masks by an int as long as one."""
+    known = (ctx.b.env.get(n.id) for n in walk_nodes(node) if isinstance(n, ast.Name))
+    return any(isinstance(n, Num) and n.is_word for n in known) or long_constant(ctx, node.left) > 0
+
+
+def _is_python_number(n: Scalar) -> bool:
+    """Whether `n` is an int, a float or a bool of Python's."""
+    if isinstance(n, UnionValue):
+        return all(isinstance(c.value, Num) and _is_python_number(c.value) for c in n.cases)
+    return isinstance(n, Num) and n.strong is None and not n.boxed
 
 
 def _refuse_matrix_product(ctx: Lowering, node: ast.BinOp) -> NoReturn:
@@ -144,9 +175,12 @@ def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:
     """``-a``, ``+a``, ``~a`` and ``not a``."""
     if isinstance(node.op, ast.Not):
         return Num(bool_op("not", lower_test(ctx, node.operand)), weak="bool")
+    if (value := constant_int(node)) is not None and INT64[0] <= value <= WORD[1]:
+        return constant(value)
     operate = partial(_UNARY[type(node.op)], ctx, node=node)
     operand = lower_scalar(ctx, node.operand, operand_of=node)
-    return for_each_case(ctx, operate, node, operand)
+    takes_words = isinstance(node.op, ast.UAdd)
+    return for_each_case(ctx, operate, node, operand, takes_words=takes_words)
 
 
 def lower_comparison(ctx: Lowering, node: ast.Compare, *, only_truth: bool = False) -> Scalar:
@@ -211,6 +245,10 @@ def compare_numbers(
     name, function = _COMPARE[type(op)]
     if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
         return compare_complex(ctx, name, function, x, y, node)
+    if x.is_word and DTYPES[y.dtype].kind == "f":
+        x, y = _word_beside_float(ctx, x, y, node)
+    elif y.is_word and DTYPES[x.dtype].kind == "f":
+        y, x = _word_beside_float(ctx, y, x, node)
     is_ambiguous = _has_ambiguous_dtype(x, y) or _has_ambiguous_dtype(y, x)
     if not (x.exact and y.exact) or is_ambiguous:
         value = in_both_semantics(ctx.b, (x, y), lambda p, q: compare_numbers(ctx, op, p, q, node))
@@ -224,6 +262,17 @@ def compare_numbers(
         return with_result_type(_compare_with_uint64(ctx, name, x, y, node), ty, x, y)
     a, c = to_operand_dtype(ctx.b, x, dtype, node), to_operand_dtype(ctx.b, y, dtype, node)
     return with_result_type(Call(name, (a, c), "bool"), ty, x, y)
+
+
+def _word_beside_float(ctx: Lowering, word: Num, x: Num, node: ast.AST) -> tuple[Num, Num]:
+    """A word and the float `x`, with which it is compared. Python compares their exact values: a
+    constant without a fraction is taken as an int, of which only the order matters if no word is as
+    large; beside any other float the word must fit an int64.
+    """
+    if isinstance(x.ir, Const) and float(x.ir.value).is_integer():
+        value = int(x.ir.value)
+        return (word, constant(max(value, -1))) if value <= WORD[1] else (constant(0), constant(1))
+    return as_int64(ctx.b, word, node), x
 
 
 def _require_same_comparison(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None:
@@ -251,7 +300,12 @@ def _compare_with_uint64(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST
     """
     if x.dtype != "u64":
         x, y, name = y, x, SWAPPED_COMPARISON.get(name, name)
+    known = decide_comparison(name, "u64", x.range, y.range)
+    if x.is_word and known is not None:
+        return TRUE if known else FALSE
     unsigned, signed = x.ir, to_operand_dtype(ctx.b, y, "i64", node)
+    if y.range[0] >= 0:
+        return Call(name, (unsigned, cast(signed, "u64")), "bool")
     zero = Const(0, "i64")
     magnitude = Call("cast", (Call("max", (signed, zero), "i64"),), "u64")
     holds = Call(name, (unsigned, magnitude), "bool")

@@ -21,9 +21,10 @@ import numpy as np
 from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
+from loopir.process.lazy_function import lazy_function
 
 from ...frontend.refusal import refuse
-from ...types.int_limits import EXACT_F64
+from ...types.int_limits import EXACT_F64, INT64, WORD
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, constant, probe_result
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import WarningName, note_silent, with_warnings
@@ -41,13 +42,17 @@ from .integer_arithmetic import (
 )
 from .power_operator import power_operation
 from .scalar_operands import (
+    as_int64,
     as_numpy_if_loops_ran,
+    as_word,
     convert_operand,
     is_exact_as_float,
     result_depends_on_case,
     scalar_result_type,
     with_result_type,
 )
+
+word_operation = lazy_function(__package__, "word_arithmetic:word_operation")
 
 __all__ = [
     "BINARY", "binary_operation", "bitwise_invert", "negate_real",
@@ -123,6 +128,11 @@ def binary_operation(
     """
     name, function, ufunc_name = BINARY[op]
     spelled = WarningName(ufunc_name, of_scalars=not ufunc)
+    if x.is_word or y.is_word:
+        if name not in ("div", "pow") and _are_ints(x, y):
+            of_words: Num = word_operation(ctx, name, x, y, node)
+            return of_words
+        x, y = _without_words(ctx, x, y, node)
     if x.python_int and y.python_int and name in ("add", "sub", "mul"):
         return python_int_operation(ctx, name, x, y, node)
     if result_depends_on_case(function, x, y):
@@ -156,6 +166,25 @@ def binary_operation(
     if DTYPES[ty.dtype].kind == "f":
         return _float_operation(ctx, name, a, c, ty, (x, y), node, spelled)
     return integer_operation(ctx, name, a, c, ty, (x, y), node, spelled)
+
+
+def _are_ints(x: Num, y: Num) -> bool:
+    """Whether both are Python's ints or bools."""
+    return all(n.strong is None and n.weak != "f64" and not n.boxed for n in (x, y))
+
+
+def _without_words(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> tuple[Num, Num]:
+    """The operands of an operation that knows no words. Beside a float a word is the nearest
+    float64, as in Python and NumPy; beside a NumPy uint64 it is one; else it must fit an int64.
+    """
+    out = []
+    for n, other in ((x, y), (y, x)):
+        if n.is_word and DTYPES[other.dtype].kind == "f" and not other.either:
+            n = Num(cast(n.ir, "f64"), weak="f64")
+        elif n.is_word and other.types == ("u64", None):
+            n = Num(n.ir, strong="u64")
+        out.append(as_int64(ctx.b, n, node))
+    return out[0], out[1]
 
 
 def _scalars_call_ufunc(x: Num, y: Num) -> bool:
@@ -240,11 +269,17 @@ def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -
 
     A shift to the left is a product with a power of 2, whose overflow is checked, for it loses no
     bits in Python; a shift to the right by a constant of at most 61 is a floor division. Requires
-    that the count is not negative, where Python raises, and at most 61 for a shift to the left.
+    that the count is not negative, where Python raises, and at most 61 for a shift to the left. A
+    shift to the left that may need 64 bits, and no more, gives a word (`Num.is_word`).
     Raises Refused where an operand is a bool, or may be NumPy's.
     """
     if not (x.python_int and y.python_int):
         refuse("LOWER_UNSUPPORTED", "a shift of a Python int by a number of another type", node)
+    if name == "shl" and min(x.range[0], y.range[0]) >= 0 and y.range[1] < 64:
+        most = x.range[1] << y.range[1]
+        if INT64[1] < most <= WORD[1]:
+            word: Num = word_operation(ctx, name, as_word(ctx.b, x, node), y, node)
+            return word
     constant_count = y.ir.value if isinstance(y.ir, Const) else -1
     if 0 <= constant_count < _EXACT_SHIFT:
         factor = constant(1 << int(constant_count))
@@ -291,7 +326,7 @@ def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | Comp
     """``+x``, which converts Python's bool to an int. Raises Refused for NumPy's bool, for which
     NumPy raises TypeError.
     """
-    if isinstance(x, ComplexPair):
+    if isinstance(x, ComplexPair) or x.is_word:
         return x
     ty = scalar_result_type(operator.pos, (x,), node)
     return with_result_type(convert_operand(ctx.b, x, ty.dtype, node), ty, x)

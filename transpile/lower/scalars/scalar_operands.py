@@ -35,12 +35,13 @@ from ...types.value_types import ScalarType
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder, SilentException
+from ..state.value_ranges import integer_num
 
 __all__ = [
-    "as_array_item", "as_numpy_if_loops_ran", "convert_operand", "dual_result_types",
-    "exact_number", "int_as_float", "is_exact_as_float", "refuse_either", "result_depends_on_case",
-    "scalar_result_type", "round_to_float", "to_compute_dtype", "to_operand_dtype", "truth_value",
-    "with_result_type",
+    "as_array_item", "as_int64", "as_numpy_if_loops_ran", "as_word", "convert_operand",
+    "dual_result_types", "exact_number", "int_as_float", "is_exact_as_float", "joined_words",
+    "refuse_either", "result_depends_on_case", "round_to_float", "scalar_result_type",
+    "to_compute_dtype", "to_operand_dtype", "truth_value", "with_result_type",
 ]
 
 _ROUNDS_TO_INF = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103}
@@ -101,6 +102,50 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     return cast(e, dtype)
 
 
+def as_int64(b: IRBuilder, n: Num, node: ast.AST) -> Num:
+    """`n` itself; of a word (`Num.is_word`) the int in an int64, which it is required to fit."""
+    if not n.is_word:
+        return n
+    low, high = n.range
+    word = b.bind(n.ir, "word")
+    if high > INT64[1]:
+        fits = Call("le", (word, Const(INT64[1], "u64")), "bool")
+        require(b, fits, "GUARD_INT_RANGE", node)
+    value = b.bind(cast(word, "i64"), "int")
+    return integer_num(b, value, (min(low, INT64[1]), min(high, INT64[1])))
+
+
+def as_word(b: IRBuilder, n: Num, node: ast.AST) -> Num:
+    """The Python int or bool `n` as a word (`Num.is_word`); it is required not to be negative."""
+    if n.is_word:
+        return n
+    low, high = n.range
+    if low < 0:
+        e = b.bind(n.ir, "part")
+        require(b, Call("ge", (e, index_const(0)), "bool"), "GUARD_INT_RANGE", node)
+        n = replace(n, ir=e)
+    return Num(cast(n.ir, "u64"), weak="u64", interval=(max(low, 0), max(high, 0)))
+
+
+def joined_words(
+    b: IRBuilder, cond: Expr, then: Num, other: Num, node: ast.AST,
+    known: Callable[[Num], bool] = lambda n: True,
+) -> tuple[Num, Num]:
+    """The values ``then if cond else other``, of which one is a word, both as words if the other
+    one is a Python int that is `known` at this place: where it is selected, it is required not to
+    be negative. Else the values as they are.
+    """
+    n = other if then.is_word else then
+    if not n.python_int or n.range[0] >= 0 or not known(n):
+        return then, other
+    is_other = cond if n is other else bool_op("not", cond)
+    value = b.bind(n.ir, "part")
+    is_word = Call("ge", (value, index_const(0)), "bool")
+    require(b, bool_op("or", is_other, is_word), "GUARD_INT_RANGE", node)
+    word = Num(cast(value, "u64"), weak="u64", interval=(0, INT64[1]))
+    return (word, other) if n is then else (then, word)
+
+
 def as_numpy_if_loops_ran(b: IRBuilder, n: Num, node: ast.AST) -> Num:
     """`n` as a NumPy scalar, if it is Python's only where a loop had no iteration; the loop is then
     required to have one. Any other `n` is returned as it is.
@@ -149,7 +194,8 @@ def int_as_float(n: Num, dtype: str) -> Expr:
     """
     rounded_once = cast(n.ir, dtype)
     # In float16 an int that is no float64 is infinite, however often it is rounded.
-    if n.weak != "i64" or n.dtype != "i64" or dtype != "f32" or is_exact_as_float(n):
+    is_long = n.weak in ("i64", "u64") and n.dtype in ("i64", "u64")
+    if not is_long or dtype != "f32" or is_exact_as_float(n):
         return rounded_once
     rounded_twice = cast(cast(n.ir, "f64"), dtype)
     if n.strong is None:
@@ -250,9 +296,12 @@ def as_array_item(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     since NumPy raises otherwise; NumPy's integers wrap around in unsigned arrays.
     """
     n = exact_number(b, n, node)
-    to, kind = DTYPES[dtype], DTYPES[n.dtype].kind
+    to = DTYPES[dtype]
     if n.dtype == dtype:
         return n.ir
+    if to.kind in "iu":
+        n = as_int64(b, n, node)
+    kind = DTYPES[n.dtype].kind
     if dtype == "bool":
         return truth_value(n)
     if to.kind == "f":

@@ -49,7 +49,7 @@ from ..state.symbol_values import (
 )
 from ..state.value_ranges import bind_num
 from .dual_semantics import as_python_scalar
-from .scalar_operands import truth_value
+from .scalar_operands import as_int64, joined_words, truth_value
 
 __all__ = [
     "MAX_CASES", "CarriedUnion", "CaseType", "NewCarriedTypes", "align_cases", "bind_scalar",
@@ -314,7 +314,8 @@ def _type_suffix(kind: CaseType) -> str:
 
 
 def for_each_case(
-    ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, *operands: Scalar
+    ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, *operands: Scalar,
+    takes_words: bool = False,
 ) -> Scalar:
     """``operate(*operands)``, lowered once for each combination of the types of the unions among
     the operands; the results are selected. ``operate`` takes numbers only; all operations on
@@ -328,18 +329,21 @@ def for_each_case(
     - The operation of a case is computed also where another case holds. It must not raise there
       (`used_only_where`), and what it would warn of does not count (`_computed_everywhere`).
     - One union is resolved at a time; the recursion resolves the next one in each of its cases.
+    - Unless ``operate`` ``takes_words``, it gets an int64 of a word (`Num.is_word`).
 
     Raises what `operate` raises, and Refused where the results cannot be selected.
     """
     union = next((n for n in operands if isinstance(n, UnionValue)), None)
     if union is None:
+        if not takes_words:
+            operands = tuple(_as_int64(ctx, n, node) for n in operands)
         return _operate_on_numbers(ctx, operate, node, operands)
     result: Scalar | None = None
     for case in reversed(cases_with_number(ctx, union, node)):
         assert isinstance(case.value, Num)
         case_operands = [case.value if n == union else n for n in operands]
         with _computed_everywhere(ctx, case.when):
-            value = for_each_case(ctx, operate, node, *case_operands)
+            value = for_each_case(ctx, operate, node, *case_operands, takes_words=takes_words)
         result = value if result is None else select_scalar(ctx, case.when, value, result, node)
     assert result is not None
     return result
@@ -397,18 +401,25 @@ def cases_with_number(ctx: Lowering, union: UnionValue, node: ast.AST) -> list[U
     return numbers
 
 
-def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPair:
+def require_one_type(
+    ctx: Lowering, n: Scalar, node: ast.AST, *, takes_words: bool = False
+) -> Num | ComplexPair:
     """`n` as a number of one type. The cases of a union that are None or unbound are required not
     to hold (`cases_with_number`). Raises Refused for a union of several numbers, and NoValue for
-    one of none.
+    one of none. A word (`Num.is_word`) is required to fit an int64, unless ``takes_words``.
     """
     if not isinstance(n, UnionValue):
-        return n
+        return n if takes_words or isinstance(n, ComplexPair) else as_int64(ctx.b, n, node)
     cases = cases_with_number(ctx, n, node)
     if len(cases) > 1 or not isinstance(cases[0].value, Num):
         message = f"the type of `{source_text(node)}` depends on the data"
         return refuse("LOWER_JOIN", message, node)
-    return cases[0].value
+    return require_one_type(ctx, cases[0].value, node, takes_words=takes_words)
+
+
+def _as_int64(ctx: Lowering, n: Scalar, node: ast.AST) -> Scalar:
+    """`n`; a word is required to fit an int64."""
+    return as_int64(ctx.b, n, node) if isinstance(n, Num) else n
 
 
 def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
@@ -429,6 +440,9 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
         )
     selected: Scalar | None = None
     if isinstance(x, Num) and isinstance(y, Num):
+        if x.is_word is not y.is_word:
+            cond = ctx.b.bind(cond, "cond")
+            x, y = joined_words(ctx.b, cond, x, y, node)
         selected = join_values(cond, x, y)
         selected = selected and ctx.b.note_constant(selected, x, y)
     if selected is None and ctx.b.allows_unions:
@@ -494,7 +508,8 @@ def operate_on_pair(
     """``operate(x, y)``, an arithmetic operation or a comparison, for each case of unions. A union
     of Python's int and float beside a float is one case (`_as_float_beside`).
     """
-    return for_each_case(ctx, operate, node, _as_float_beside(x, y), _as_float_beside(y, x))
+    pair = _as_float_beside(x, y), _as_float_beside(y, x)
+    return for_each_case(ctx, operate, node, *pair, takes_words=True)
 
 
 def _as_float_beside(x: Scalar, other: Scalar) -> Scalar:
@@ -508,9 +523,10 @@ def _as_float_beside(x: Scalar, other: Scalar) -> Scalar:
     return Num(x.as_float, weak="f64") if floats else x
 
 
-def lower_real(ctx: Lowering, node: ast.expr) -> Num:
-    """`node` as a real number of one type. Raises Refused for anything else."""
-    number = lower_number(ctx, node)
+def lower_real(ctx: Lowering, node: ast.expr, *, takes_words: bool = False) -> Num:
+    """`node` as a real number of one type (`require_one_type`). Raises Refused for anything else.
+    """
+    number = require_one_type(ctx, lower_scalar(ctx, node), node, takes_words=takes_words)
     if isinstance(number, ComplexPair):
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is complex here", node)
     return number

@@ -105,7 +105,6 @@ def test_loops_without_an_obstacle(body: str) -> None:
         ("for i in loop(0, n, s=0.0):\n    y[i] = s\n    s = step(s * s + x[i])", "CARRIED"),
         ("for i in loop(0, n, s=a, t=a):\n    s = step(s + t)\n    t = step(t / x[i])", "CARRIED"),
         ("for i in loop(0, n, s=a):\n    s = step(select(s <= x[i], s, x[i]))", "CARRIED"),
-        ("for i in loop(0, n, s=a):\n    s = step(min(min(s, x[i]), w[i]))", "CARRIED"),
         ("for i in loop(0, n, s=a):\n    y[i] = y[i] + 1.0\n    s = step(max(s, y[i]))", "CARRIED"),
         ("for i in loop(0, n, s=1):\n    check(~mul_over(s, k[i]), 'over')\n    s = step(k[i] - s)",
          "CARRIED"),

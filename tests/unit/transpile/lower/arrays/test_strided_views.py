@@ -45,8 +45,7 @@ def test_bounds_that_are_far_apart(step: str, tmp_path: Path) -> None:
     for bounds in (np.array(FAR), list(FAR)):
         x = np.arange(10.0)
         assert compiled(x, bounds) == plain(x, bounds)
-    largest = step in ("2**63 - 1", "-2**63")  # the loop over a view of such a step is replayed
-    assert compiled.stats.compiled == (0 if largest else 2)
+    assert compiled.stats.compiled == 2
 
 
 @pytest.mark.parametrize("part", ["x[c:]", "x[1:c]", "x[4:c:-1]", "x[1:][:c]"])
