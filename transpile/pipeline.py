@@ -56,11 +56,12 @@ LOOP_IR, VECTOR_IR, TARGET_IR = "Loop IR", "vector IR", "target IR"
 C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
 
 _INPUTS = (
-    "function", "options", "machine", "target", "recording", "marked", "may_wait", "make_callable",
+    "function", "options", "machine", "target", "recording", "fixes_globals", "marked", "may_wait",
+    "make_callable",
 )
 _UNSET: Any = None  # the value of a field that no stage has set yet
 
-# -- Steps that few functions need, each imported when it first runs
+# -- Steps that few functions need, imported when they first run
 compile_tree = lazy_function(__package__, "frontend.compile_tree:compile_tree")
 deques_as_lists = lazy_function(__package__, "containers.local_deques:deques_as_lists")
 fill_in_first_loop = lazy_function("loopir.fusion", "zero_fills:fill_in_first_loop")
@@ -75,9 +76,9 @@ class Compilation:
     """The state of one compilation: its inputs, and what the stages have made of them so far.
 
     Inputs: ``function`` (or its source), ``types`` of the parameters, ``options``, ``machine``
-    (registers and caches), ``target`` (None: stop before its stages), ``recording`` (see `lower`),
-    ``marked`` (see `emit_translation_unit`), ``may_wait`` (see `load_kernel`), and
-    ``make_callable``, which the last stage calls.
+    (registers and caches), ``target`` (None: stop before its stages), ``recording`` and
+    ``fixes_globals`` (see `lower`), ``marked`` (see `emit_translation_unit`), ``may_wait`` (see
+    `load_kernel`), and ``make_callable``, which the last stage calls.
 
     Made by stages: ``tree`` is the current Python; ``called`` is the tree after inlining, in which
     free names are still the user's; ``python`` is core Python that can be run, since it first binds
@@ -92,6 +93,7 @@ class Compilation:
     machine: Machine = DEFAULT_MACHINE
     target: Target | None = None
     recording: bool = False
+    fixes_globals: bool = True
     marked: bool = False
     may_wait: bool = True
     make_callable: Callable[[Compilation], Any] | None = None
@@ -214,11 +216,11 @@ def _check_fold_order(s: Compilation) -> Compilation:
 
 def _lower(s: Compilation) -> Compilation:
     try:
-        plan = lower(s.tree, s.types, s.inlining.scope, recording=s.recording)
+        given = {"recording": s.recording, "fixes_globals": s.fixes_globals}
+        plan = lower(s.tree, s.types, s.inlining.scope, **given)
     except NeedsMixedList as found:  # again from the start: macros ask for the types of items
-        inputs = {name: getattr(s, name) for name in _INPUTS}
-        inputs["types"] = with_mixed_list(s.types, found.name)
-        return run_stages(Compilation(**inputs), stop_after="lower")
+        inputs, types = {n: getattr(s, n) for n in _INPUTS}, with_mixed_list(s.types, found.name)
+        return run_stages(Compilation(**inputs, types=types), stop_after="lower")
     return replace(s, plan=plan, kernel=plan.kernel)
 
 
@@ -239,8 +241,7 @@ def _scalarize(s: Compilation) -> Compilation:
     if not s.plan.temporaries:
         return replace(s, scalarized=())
     kernel, removed = scalarize_arrays(s.kernel, s.plan.temporaries)
-    plan = s.plan.without_arrays(removed)
-    return replace(s, kernel=kernel, plan=plan, scalarized=removed)
+    return replace(s, kernel=kernel, plan=s.plan.without_arrays(removed), scalarized=removed)
 
 
 def _fuse(s: Compilation) -> Compilation:
@@ -276,8 +277,7 @@ def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
     def run(s: Compilation) -> Compilation:
         o = s.options
         kernel = run_pass(step, s.kernel, s.machine, reassociate=o.reassociate,
-                          threads=o.most_threads, private=s.plan.fresh_arrays,
-                          blank=s.plan.blank)
+                          threads=o.most_threads, private=s.plan.fresh_arrays, blank=s.plan.blank)
         if kernel is s.kernel:
             return s
         return replace(s, kernel=kernel, passes=(*s.passes, (step.name, kernel)))

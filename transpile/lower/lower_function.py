@@ -195,13 +195,15 @@ class Discoveries:
 
 
 def lower(
-    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, recording: bool = False
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, recording: bool = False,
+    fixes_globals: bool = True,
 ) -> Plan:
     """The call plan of `tree` (core Python) for one call signature: `types` of its parameters. The
     stage ``lower`` of the pipeline calls it.
 
     `scope` resolves the names that are bound outside of the function. ``recording``: the kernel
-    records which of its operations have raised a floating-point exception.
+    records which of its operations have raised a floating-point exception. ``fixes_globals``: ints
+    that are globals may become constants, of which each call checks that they are the same.
 
     Lowers the function again and again, each time with one more discovery (`Discoveries`), until it
     succeeds. A second attempt costs a few milliseconds; to find such facts beforehand would take an
@@ -214,6 +216,7 @@ def lower(
         names = known.complex_names
         split_tree = split_complex_names(tree, names) if names else tree
         ctx = _start_lowering(split_tree, types, scope, known, budget)
+        ctx.fixes_globals = fixes_globals
         try:
             return _lower_to_plan(ctx, recording=recording)
         except WiderBufferType:

@@ -61,7 +61,7 @@ from .lower_if import lower_branches, lower_if
 from .lower_names import lower_bare_name, lower_delete
 from .lower_returns import reshaped_at_end
 from .scalars.callable_ops import refuse_library_call
-from .scalars.lower_expressions import lower_test
+from .scalars.lower_expressions import BY_CONSTANTS, lower_test
 from .scalars.refused_calls import refuse_missing_method
 from .scalars.tagged_unions import bind_scalar, lower_number, narrowed_unions, operate_on_pair
 from .state.guards_and_checks import require
@@ -254,7 +254,7 @@ def _lower_augmented_assignment(
             if lower_array(ctx, read) is not None:
                 _refuse_array_update(ctx, stmt)
             refuse_array_of_number(ctx, stmt)
-            if isinstance(stmt.op, (ast.BitAnd, ast.Mod)):  # which may be a mask of words
+            if isinstance(stmt.op, BY_CONSTANTS):  # of which `lower_binary` may know the constant
                 operation = copy_location(ast.BinOp(read, stmt.op, stmt.value), stmt)
                 _bind_name(ctx, name, lower_scalar(ctx, operation))
                 return

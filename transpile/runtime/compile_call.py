@@ -33,6 +33,9 @@ __all__ = ["compile_variant", "rejection_of"]
 
 _log = logging.getLogger(__name__)
 
+_MAX_FIXED = 2
+"""So many values of global ints are compiled as constants; then they are parameters."""
+
 
 def compile_variant(
     function: FunctionType,
@@ -41,6 +44,7 @@ def compile_variant(
     settings: knobs.Knobs,
     *,
     recording: bool = False,
+    rebuilds: int = 0,
 ) -> Variant:
     """Compile `function` for arguments of these types (just in time): run all stages of
     `pipeline.STAGES`, in this thread, and store the kernel, or the refusal, in the disk cache.
@@ -49,7 +53,8 @@ def compile_variant(
     variant: until then it cannot be called (`Variant.attach`).
 
     ``recording``: the kernel records which operations raised float flags. It keeps the order of the
-    source for that (no fusion, no reassociation), so it is slower, and not stored.
+    source for that (no fusion, no reassociation), so it is slower, and not stored. ``rebuilds``:
+    how many variants there were besides the first. After two, a global int is no constant any more.
 
     Raises Refused where the function cannot be compiled, NoCompiler and BuildError.
     """
@@ -61,7 +66,8 @@ def compile_variant(
         options = replace(options, reassociate=False, fusion=False)
     state = Compilation(
         function=function, types=types, options=options, machine=target.model, target=target,
-        recording=recording, make_callable=partial(_make_variant, function, check=settings.check),
+        recording=recording, fixes_globals=rebuilds < _MAX_FIXED,
+        make_callable=partial(_make_variant, function, check=settings.check),
         may_wait=recording or settings.check or bool(settings.debug or settings.dump),
     )
     stores = options.cache and not recording and not settings.shapes_code

@@ -547,7 +547,8 @@ class Dispatcher(Vectorcall, WrappedFunction):
                         self._background.start(spec.types, again)
                     from .compile_call import compile_variant
 
-                    variant = compile_variant(*given, recording=values is None)
+                    recording, rebuilds = values is None, spec.rebuilds
+                    variant = compile_variant(*given, recording=recording, rebuilds=rebuilds)
             on_miss = self._faults.guarded(functools.partial(self._on_miss, spec), self._function)
             variant.attach(on_miss, spec.calls, spec.native_calls)
         finally:

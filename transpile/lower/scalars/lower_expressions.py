@@ -30,7 +30,9 @@ from loopir.process.lazy_function import lazy_function
 from ...codes.lowering_codes import HELP_FOR_OPERANDS
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
+from ...frontend.name_resolution import NameScope
 from ...frontend.refusal import refuse
+from ...host_nodes import HostName
 from ...types.int_limits import INT64, WORD, help_for_long_int
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast, constant, fits_dtype
 from ..arrays.alias_states import first_ambiguous_read
@@ -78,8 +80,8 @@ from .tagged_unions import (
 lower_masked = lazy_function(__package__, "word_arithmetic:lower_masked")
 
 __all__ = [
-    "compare_numbers", "lower_binary", "lower_boolean", "lower_comparison", "lower_conditional",
-    "lower_constant", "lower_test", "lower_unary",
+    "BY_CONSTANTS", "compare_numbers", "lower_binary", "lower_boolean", "lower_comparison",
+    "lower_conditional", "lower_constant", "lower_test", "lower_unary",
 ]
 
 _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
@@ -131,9 +133,30 @@ def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     if isinstance(node.op, ast.Div) and by.bit_count() == 1 and _is_python_number(left):
         resolve_guarded(ctx, node.right)
         right: Scalar = constant(float(by))  # exact, so that the quotient is rounded once
+    elif isinstance(node.op, BY_CONSTANTS) and (fixed := _fixed_global(ctx, node.right)):
+        right = constant(fixed)
     else:
         right = lower_scalar(ctx, node.right, operand_of=node)
     return operate_on_pair(ctx, operate, node, left, right)
+
+
+BY_CONSTANTS = ast.Mod, ast.FloorDiv, ast.BitAnd, ast.LShift, ast.RShift
+"""The operators that take much less by a constant: no division, no check of what is masked."""
+
+
+def _fixed_global(ctx: Lowering, e: ast.expr) -> int:
+    """The int of 64 bits that the global `e` is, which each call checks; 0 for other expressions.
+
+        for v in xs: s = (s * 31 + v) % MOD      the remainder by 1000000007
+    """
+    if not isinstance(e, ast.Name) or not ctx.fixes_globals or e.id in ctx.types:
+        return 0
+    origin, value = ctx.scope.find(e.id)
+    is_outer = origin in (NameScope.GLOBAL, NameScope.CLOSURE)
+    if not is_outer or type(value) is not int or not INT64[0] <= value <= WORD[1]:
+        return 0
+    ctx.guarded_objects[HostName(e.id)] = value
+    return value
 
 
 def _has_word(ctx: Lowering, node: ast.BinOp) -> bool:

@@ -98,6 +98,7 @@ class Lowering:
     ``members``, ``arrays``: parameters that are members of arguments; arrays made here.
     ``guarded_objects``: the objects that names, and attributes of them, must still mean at each
     call.
+    ``fixes_globals``: whether ints that are globals may become constants.
     ``settled_loops``: by loop and types before it, the types that its carried names settled on
     (`settled_types.py`).
     """
@@ -117,6 +118,7 @@ class Lowering:
     members: MemberParams = field(default_factory=MemberParams)
     arrays: ArrayState = field(default_factory=ArrayState)
     guarded_objects: dict[HostExpr, object] = field(default_factory=dict)
+    fixes_globals: bool = True
     settled_loops: dict[Hashable, Mapping[str, LoopCarried]] = field(default_factory=dict)
 
     @contextmanager

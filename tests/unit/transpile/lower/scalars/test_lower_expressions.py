@@ -1,12 +1,14 @@
 """Unary operators on values that may have none, and comparisons of Python or NumPy floats."""
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from agree import assert_same, outcome
 from for_each import for_each
+from written import written
 
 from transpile import fuse
 
@@ -161,3 +163,77 @@ def test_a_uint64_is_compared_by_its_value(
     for k in range(len(xs)):
         args = np.roll(xs, k), (np.roll(others, k) if function is all_comparisons else others[k])
         assert_same(outcome(compiled, args), outcome(function, args), f"{k}: {args}")
+
+
+# -- global ints by which ``%``, ``//``, ``&`` and shifts compute: constants until they change
+
+OF_GLOBALS = """
+MOD, BITS, BY = 10**9 + 7, 0xFFFF, 3
+def f(xs, n):
+    s = t = 1
+    for v in xs:
+        s = (s * 31 + v) % MOD
+        t ^= (s & BITS) << BY
+        t >>= BY
+        t += s // BY
+        t %= MOD
+    return s, t
+"""
+
+
+def test_values_of_globals_are_followed(tmp_path: Path) -> None:
+    module = written(tmp_path, OF_GLOBALS)
+    compiled = fuse(module.f, on_reject="silent")
+    xs = list(range(40))
+    for mod in (10**9 + 7, 97, -97, 97, 2**61 + 1, 0, 1.5, True, 2**70, 12, 13, 14):
+        module.MOD = mod
+        for _ in range(3):
+            assert_same(outcome(compiled, (xs, 3)), outcome(module.f, (xs, 3)), str(mod))
+
+
+def test_globals_are_parameters_after_two_changes(tmp_path: Path) -> None:
+    module = written(tmp_path, OF_GLOBALS)
+    compiled = fuse(module.f, on_reject="raise")
+    xs = list(range(40))
+    for mod in range(100, 140):
+        module.MOD = mod
+        assert compiled(xs, 3) == module.f(xs, 3)
+    assert compiled.stats.replays == {"GUARD_REBOUND": 3}  # the first calls after a change
+
+
+def test_a_global_of_a_helper_in_another_module(tmp_path: Path) -> None:
+    helper = written(tmp_path, "MOD = 97\ndef step(s, v):\n    return (s * 31 + v) % MOD\n")
+    module = written(
+        tmp_path, "def f(xs):\n    s = 1\n    for v in xs: s = step(s, v)\n    return s\n"
+    )
+    module.step = helper.step
+    compiled = fuse(module.f, on_reject="raise")
+    xs = list(range(40))
+    for mod in (97, 98, 99, 100, 101):
+        helper.MOD = mod
+        assert compiled(xs) == module.f(xs), mod
+
+
+def test_a_divisor_in_a_closure(tmp_path: Path) -> None:
+    module = written(
+        tmp_path,
+        "def make(mod):\n    def f(x):\n        return [v % mod for v in x]\n    return f\n",
+    )
+    xs = list(range(40))
+    for mod in (3, 5, 7, 11, 13):
+        plain = module.make(mod)
+        assert fuse(plain, on_reject="raise")(xs) == plain(xs)
+
+
+def test_sums_below_a_modulus_are_not_checked(tmp_path: Path) -> None:
+    module = written(tmp_path, OF_GLOBALS + """
+def g(x):
+    out = np.zeros(len(x), dtype=np.int64)
+    for i in range(1, len(x)):
+        out[i] = (out[i - 1] * 2 + x[i]) % MOD
+    return out
+""")
+    module.np = np
+    compiled = fuse(module.g, on_reject="raise")
+    x = np.arange(50)
+    assert np.array_equal(compiled(x), module.g(x))
