@@ -118,7 +118,7 @@ def bound_trampoline(path: str, addresses: Mapping[str, int]) -> Trampoline:
 def python_addresses() -> list[int]:
     """What `entry.c` uses of Python's C API, in the order of its struct."""
     functions = (
-        "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow",
+        "PyLong_FromLongLong", "PyLong_FromUnsignedLongLong", "PyLong_AsLongLongAndOverflow",
         "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Restore",
     )
     objects = np.ndarray, float, int, bool, True

@@ -47,6 +47,7 @@ typedef struct {
 static struct {
     object *ndarray, *floats, *ints, *bools, *truth;
     object *(*from_int)(long long);
+    object *(*from_word)(unsigned long long);
     long long (*as_int)(object *, int *);
     void *(*release)(void);
     void (*acquire)(void *);

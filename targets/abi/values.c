@@ -467,15 +467,16 @@ static long long slot_as_integer(const slot *s, int64_t letter)
 /* The value of a slot as a double. */
 static double slot_as_double(const slot *s, int64_t letter)
 {
+    if (letter == 'Q') return (double)(uint64_t)s->i64;
     return letter == 'd' ? s->f64 : letter == 'f' ? s->f32 : (double)slot_as_integer(s, letter);
 }
 
-/* The format letter of a dtype that `slot_as_integer` and `slot_as_double` can read: float64, float32, bool, the signed integers,
- * uint8, uint16 or uint32 ("l" and "L", C's long, as the letter of that size). 0 for others: float16, uint64, complex numbers. */
+/* The format letter of a dtype that `python_number` can read: float64, float32, bool and the integers ("l" and "L", C's long, as the
+ * letter of that size). 0 for others: float16, complex numbers. */
 static int element_letter(const descr *d)
 {
-    int letter = d->letter == 'l' ? (sizeof(long) == 8 ? 'q' : 'i') : d->letter == 'L' && sizeof(long) == 4 ? 'I' : d->letter;
-    if (letter) for (const char *known = "dfqihbIHB?"; *known; known++) if (letter == *known) return letter;
+    int letter = d->letter == 'l' ? (sizeof(long) == 8 ? 'q' : 'i') : d->letter == 'L' ? (sizeof(long) == 8 ? 'Q' : 'I') : d->letter;
+    if (letter) for (const char *known = "dfqihbQIHB?"; *known; known++) if (letter == *known) return letter;
     return 0;
 }
 
@@ -484,7 +485,7 @@ static int element_letter(const descr *d)
 static object *python_number(const slot *s, int64_t kind, int64_t letter)
 {
     if (kind == 'd') return capi.float_(slot_as_double(s, letter));
-    if (kind == 'q') return py.from_int(slot_as_integer(s, letter));
+    if (kind == 'q') return letter == 'Q' ? py.from_word((unsigned long long)s->i64) : py.from_int(slot_as_integer(s, letter));
     object *made = slot_as_double(s, letter) != 0 ? py.truth : capi.untruth;
     return capi.hold(made), made;
 }
@@ -500,7 +501,7 @@ static object *scalar_of_slot(const slot *s, object *descr, int64_t letter, int6
     case 'd': made.f64 = slot_as_double(s, letter); break;
     case 'f': made.f32 = (float)slot_as_double(s, letter); break;
     case '?': made.u8 = slot_as_double(s, letter) != 0; break;
-    case 'q': made.i64 = slot_as_integer(s, letter); break;
+    case 'q': case 'Q': made.i64 = slot_as_integer(s, letter); break;
     case 'i': made.i32 = (int32_t)slot_as_integer(s, letter); break;
     case 'h': made.i16 = (int16_t)slot_as_integer(s, letter); break;
     case 'b': made.i8 = (int8_t)slot_as_integer(s, letter); break;

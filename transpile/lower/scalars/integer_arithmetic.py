@@ -36,8 +36,8 @@ from ..state.value_ranges import integer_num, max_value, min_value
 from .scalar_operands import dual_result_types, with_result_type
 
 __all__ = [
-    "constant_int", "dual_integer_operation", "integer_operation", "long_constant",
-    "python_int_operation", "require_no_overflow", "require_nonzero",
+    "dual_integer_operation", "integer_operation", "python_int_operation",
+    "require_no_overflow", "require_nonzero",
 ]
 
 _INT_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
@@ -175,51 +175,6 @@ def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
             require(ctx.b, FALSE, "GUARD_DIVISION", node)
         return
     require(ctx.b, Call("ne", (e, Const(0, e.dtype)), "bool"), "GUARD_DIVISION", node)
-
-
-_CONSTANT: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-}
-
-
-def long_constant(ctx: Lowering, e: ast.expr) -> int:
-    """The int above the greatest int64 that `e` always is; 0 for other expressions. Who relies on
-    the value of a global has to guard it, as by lowering the name.
-
-        2**64    0xFFFF_FFFF_FFFF_FFFF    (1 << 64) - 1    MASK, a global that is such an int
-    """
-    value: object = None
-    if not isinstance(e, ast.Name):
-        value = constant_int(e)
-    elif isinstance(known := ctx.b.env.get(e.id), Num):
-        value = known.ir.value if known.is_word and isinstance(known.ir, Const) else None
-    elif e.id not in ctx.types and e.id not in ctx.b.env:
-        value = ctx.scope.resolve(e)
-    return value if type(value) is int and value > INT64[1] else 0
-
-
-def constant_int(e: ast.expr) -> int | None:
-    """The int that `e` is: a constant, or a negation, sum, product, power or shift of constants;
-    None for others, and where it may have more than some hundred bits.
-    """
-    match e:
-        case ast.Constant(int(value)) if type(value) is int:
-            return value
-        case ast.UnaryOp(ast.USub(), operand):
-            negated = constant_int(operand)
-            return None if negated is None else -negated
-        case ast.BinOp(left, op, right) if type(op) in _CONSTANT:
-            a, c = constant_int(left), constant_int(right)
-            if a is None or c is None or max(abs(a), abs(c)).bit_length() > _MAX_BITS:
-                return None
-            grows = isinstance(op, (ast.Pow, ast.LShift))
-            return _CONSTANT[type(op)](a, c) if not grows or 0 <= c <= _MAX_BITS else None
-    return None
-
-
-_MAX_BITS = 256
-"""Longer constants are not computed."""
 
 
 def dual_integer_operation(

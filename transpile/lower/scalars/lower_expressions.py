@@ -57,11 +57,12 @@ from ..state.path_conditions import used_only_where
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
 from .callable_ops import refuse_library_behind
 from .dual_semantics import in_both_semantics
-from .integer_arithmetic import constant_int, long_constant
 from .scalar_arithmetic import BINARY, bitwise_invert, require_exact_as_float, unary_plus
 from .scalar_operands import (
     as_int64,
     as_numpy_if_loops_ran,
+    constant_int,
+    long_constant,
     refuse_either,
     scalar_result_type,
     to_operand_dtype,

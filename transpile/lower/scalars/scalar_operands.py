@@ -8,6 +8,7 @@ where NumPy warns, a source of warnings.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -35,17 +36,62 @@ from ...types.value_types import ScalarType
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder, SilentException
+from ..state.lowering_state import Lowering
 from ..state.value_ranges import integer_num
 
 __all__ = [
-    "as_array_item", "as_int64", "as_numpy_if_loops_ran", "as_word", "convert_operand",
-    "dual_result_types", "exact_number", "int_as_float", "is_exact_as_float", "joined_words",
-    "refuse_either", "result_depends_on_case", "round_to_float", "scalar_result_type",
-    "to_compute_dtype", "to_operand_dtype", "truth_value", "with_result_type",
+    "as_array_item", "as_int64", "as_numpy_if_loops_ran", "as_word", "constant_int",
+    "convert_operand", "dual_result_types", "exact_number", "int_as_float", "is_exact_as_float",
+    "joined_words", "long_constant", "refuse_either", "result_depends_on_case", "round_to_float",
+    "scalar_result_type", "to_compute_dtype", "to_operand_dtype", "truth_value", "with_result_type",
 ]
 
 _ROUNDS_TO_INF = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103}
 """For each narrow float dtype, the least float64 that is infinite after conversion to it."""
+
+_CONSTANT: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+}
+
+
+def long_constant(ctx: Lowering, e: ast.expr) -> int:
+    """The int above the greatest int64 that `e` always is; 0 for other expressions. Who relies on
+    the value of a global has to guard it, as by lowering the name.
+
+        2**64    0xFFFF_FFFF_FFFF_FFFF    (1 << 64) - 1    MASK, a global that is such an int
+    """
+    value: object = None
+    if not isinstance(e, ast.Name):
+        value = constant_int(e)
+    elif isinstance(known := ctx.b.env.get(e.id), Num):
+        value = known.ir.value if known.is_word and isinstance(known.ir, Const) else None
+    elif e.id not in ctx.types and e.id not in ctx.b.env:
+        value = ctx.scope.resolve(e)
+    return value if type(value) is int and value > INT64[1] else 0
+
+
+def constant_int(e: ast.expr) -> int | None:
+    """The int that `e` is: a constant, or a negation, sum, product, power or shift of constants;
+    None for others, and where it may have more than some hundred bits.
+    """
+    match e:
+        case ast.Constant(int(value)) if type(value) is int:
+            return value
+        case ast.UnaryOp(ast.USub(), operand):
+            negated = constant_int(operand)
+            return None if negated is None else -negated
+        case ast.BinOp(left, op, right) if type(op) in _CONSTANT:
+            a, c = constant_int(left), constant_int(right)
+            if a is None or c is None or max(abs(a), abs(c)).bit_length() > _MAX_BITS:
+                return None
+            grows = isinstance(op, (ast.Pow, ast.LShift))
+            return _CONSTANT[type(op)](a, c) if not grows or 0 <= c <= _MAX_BITS else None
+    return None
+
+
+_MAX_BITS = 256
+"""Longer constants are not computed."""
 
 
 def truth_value(n: Num) -> Expr:

@@ -30,8 +30,8 @@ from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_scalar
 from ..state.outer_names import resolve_guarded
 from ..state.value_ranges import bind_num, integer_num
-from .integer_arithmetic import long_constant, require_nonzero
-from .scalar_operands import as_int64, as_word
+from .integer_arithmetic import require_nonzero
+from .scalar_operands import as_int64, as_word, long_constant
 
 __all__ = ["lower_masked", "word_operation"]
 

@@ -66,8 +66,13 @@ __all__ = ["HasFramePlaces", "ResultProgram"]
 
 _FORMAT_LETTERS = {
     "f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b",
-    "u32": "I", "u16": "H", "u8": "B", "bool": "?",
+    "u64": "Q", "u32": "I", "u16": "H", "u8": "B", "bool": "?",
 }
+
+
+def _kind_of_number(dtype: str) -> int:
+    """The kind of a Python number for `dtype`, as `python_number` of `values.c` has it."""
+    return ord("q" if dtype == "u64" else _FORMAT_LETTERS[dtype])
 
 
 class HasFramePlaces(Protocol):
@@ -129,7 +134,7 @@ class ResultProgram:
                 if flags is None:
                     row = self._row(LISTED, *words)
                 else:
-                    kind = ord(_FORMAT_LETTERS[dtype or "f64"])
+                    kind = _kind_of_number(dtype or "f64")
                     row = self._row(MIXED, *words, self._places.place_of_object(flags), kind)
                 self._words[row + 5] = self._by_python_helper(returned)
                 return row
@@ -221,7 +226,7 @@ class ResultProgram:
         index, stored = self._places.slots[slot]
         if not {dtype, stored} <= _FORMAT_LETTERS.keys():
             raise NotNative(f"only Python makes a Python number of a result of type {stored}")
-        return self._row(PYTHON, ord(_FORMAT_LETTERS[dtype]), index, ord(_FORMAT_LETTERS[stored]))
+        return self._row(PYTHON, _kind_of_number(dtype), index, ord(_FORMAT_LETTERS[stored]))
 
     def _numpy_scalar(self, slot: str, dtype: str) -> int:
         """A row for the value of a slot as a NumPy scalar of `dtype`."""
