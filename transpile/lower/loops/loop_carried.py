@@ -337,7 +337,10 @@ def _retype_carried(
     node = frame.node
     has_word = init.is_word or back_edge.is_word
     if has_word and (common_dtype(init, back_edge) or _may_become_word(init, back_edge)):
-        return replace(carry, var=replace(carry.var, dtype="u64"), strong=None, weak="u64")
+        return replace(
+            carry, var=replace(carry.var, dtype="u64"), strong=None, weak="u64",
+            changes_after_first=False, has_type_flag=False, exact=True,
+        )
     retyped = replace(carry, var=replace(carry.var, dtype=back_edge.dtype))
     if back_edge.types == init.types and not back_edge.either and back_edge.dtype == init.dtype:
         return replace(retyped, strong=back_edge.strong, weak=back_edge.weak)  # row 1

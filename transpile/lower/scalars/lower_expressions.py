@@ -27,6 +27,7 @@ from loopir.nodes import Call, Const, Expr, Load, Var
 from loopir.op_table import SWAPPED_COMPARISON
 from loopir.process.lazy_function import lazy_function
 
+from ...call_plan import Captured
 from ...codes.lowering_codes import HELP_FOR_OPERANDS
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
@@ -152,6 +153,8 @@ def _fixed_global(ctx: Lowering, e: ast.expr) -> int:
     """
     if not isinstance(e, ast.Name) or not ctx.fixes_globals or e.id in ctx.types:
         return 0
+    if e.id in ctx.b.env and not isinstance(ctx.b.bindings.get(e.id), Captured):
+        return 0  # a local name, such as one of an inlined function
     origin, value = ctx.scope.find(e.id)
     is_outer = origin in (NameScope.GLOBAL, NameScope.CLOSURE)
     if not is_outer or type(value) is not int or not INT64[0] <= value <= WORD[1]:

@@ -21,7 +21,7 @@ from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.int_limits import EXACT_F64, INT64
+from ...types.int_limits import EXACT_F64, INT64, WORD
 from ...types.typed_values import (
     FALSE,
     TRUE,
@@ -152,25 +152,23 @@ def as_int64(b: IRBuilder, n: Num, node: ast.AST) -> Num:
     """`n` itself; of a word (`Num.is_word`) the int in an int64, which it is required to fit."""
     if not n.is_word:
         return n
-    low, high = n.range
     word = b.bind(n.ir, "word")
-    if high > INT64[1]:
+    if n.range[1] > INT64[1]:
         fits = Call("le", (word, Const(INT64[1], "u64")), "bool")
         require(b, fits, "GUARD_INT_RANGE", node)
-    value = b.bind(cast(word, "i64"), "int")
-    return integer_num(b, value, (min(low, INT64[1]), min(high, INT64[1])))
+    interval = n.range if n.range[1] <= INT64[1] else INT64  # also where the check fails
+    return integer_num(b, b.bind(cast(word, "i64"), "int"), interval)
 
 
 def as_word(b: IRBuilder, n: Num, node: ast.AST) -> Num:
     """The Python int or bool `n` as a word (`Num.is_word`); it is required not to be negative."""
     if n.is_word:
         return n
-    low, high = n.range
-    if low < 0:
-        e = b.bind(n.ir, "part")
-        require(b, Call("ge", (e, index_const(0)), "bool"), "GUARD_INT_RANGE", node)
-        n = replace(n, ir=e)
-    return Num(cast(n.ir, "u64"), weak="u64", interval=(max(low, 0), max(high, 0)))
+    if n.range[0] >= 0:
+        return Num(cast(n.ir, "u64"), weak="u64", interval=n.range)
+    e = b.bind(n.ir, "part")
+    require(b, Call("ge", (e, index_const(0)), "bool"), "GUARD_INT_RANGE", node)
+    return Num(cast(e, "u64"), weak="u64", interval=WORD)
 
 
 def joined_words(
@@ -188,7 +186,7 @@ def joined_words(
     value = b.bind(n.ir, "part")
     is_word = Call("ge", (value, index_const(0)), "bool")
     require(b, bool_op("or", is_other, is_word), "GUARD_INT_RANGE", node)
-    word = Num(cast(value, "u64"), weak="u64", interval=(0, INT64[1]))
+    word = Num(cast(value, "u64"), weak="u64", interval=WORD)
     return (word, other) if n is then else (then, word)
 
 

@@ -90,14 +90,11 @@ def _and(ctx: Lowering, x: Num, y: Num) -> Num:
     """``x & y``, at least one of them a word. Of the other one, which may be negative, the low 64
     bits count; a mask of ones says so to pass ``demanded_bits``.
     """
-    operands = []
-    for n in (x, y):
-        e = cast(n.ir, "u64")
-        is_part = not n.is_word and not isinstance(e, Const)
-        operands.append(Call("bitand", (e, _MASK), "u64") if is_part else e)
-    if any(isinstance(e, Const) for e in operands):
-        operands = [e.args[0] if isinstance(e, Call) and e.args[1:] == (_MASK,) else e
-                    for e in operands]
+    has_mask = any(isinstance(n.ir, Const) for n in (x, y))
+    operands = [
+        e if n.is_word or has_mask else Call("bitand", (e, _MASK), "u64")
+        for n, e in ((n, cast(n.ir, "u64")) for n in (x, y))
+    ]
     high = min(n.range[1] for n in (x, y) if n.range[0] >= 0)
     a, c = (ctx.b.bind(e, "word") for e in operands)
     return _int_of(ctx, Call("bitand", (a, c), "u64"), (0, high))
