@@ -2,11 +2,15 @@
 # ruff: noqa: B905, SIM108 (functions as people write them)
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from .spelled import Row, idioms_of
 
 __all__ = ["IDIOMS"]
+
+MASK, PRIME = 0xFFFFFFFFFFFFFFFF, 10**9 + 7
 
 
 def modulo_operator(a):
@@ -500,6 +504,78 @@ def bisection_searchsorted(x, q):
     return np.searchsorted(x, q)
 
 
+def word_hash_mask(a):
+    h = 0xCBF29CE484222325
+    for v in a:
+        h = ((h ^ int(v)) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return h
+
+
+def word_hash_steps(a):
+    h = 0xCBF29CE484222325
+    for v in a:
+        h ^= int(v)
+        h *= 0x100000001B3
+        h &= MASK
+    return h
+
+
+def word_hash_remainder(a):
+    h = 0xCBF29CE484222325
+    for i in range(len(a)):
+        h = (h ^ int(a[i])) * 0x100000001B3 % 2**64
+    return h
+
+
+def word_hash_while(a):
+    h, i = 0xCBF29CE484222325, 0
+    while i < len(a):
+        h = MASK & ((h ^ int(a[i])) * 0x100000001B3)
+        i += 1
+    return h
+
+
+def word_hash_reduce(a):
+    return reduce(lambda h, v: ((h ^ int(v)) * 0x100000001B3) & MASK, a, 0xCBF29CE484222325)
+
+
+def modular_global(a):
+    s = 1
+    for v in a:
+        s = (s * 31 + int(v)) % PRIME
+    return s
+
+
+def modular_local(a):
+    s, p = 1, 1_000_000_007
+    for v in a:
+        s = (s * 31 + int(v)) % p
+    return s
+
+
+def modular_power(a):
+    s = 1
+    for i in range(len(a)):
+        s = (s * 31 + int(a[i])) % (10**9 + 7)
+    return s
+
+
+def modular_steps(a):
+    s = 1
+    for v in a:
+        s *= 31
+        s += int(v)
+        s %= PRIME
+    return s
+
+
+def modular_divmod(a):
+    s = 1
+    for v in a:
+        s = divmod(s * 31 + int(v), PRIME)[1]
+    return s
+
+
 IDIOMS = idioms_of(globals(), (
     Row("modulo", 20_000, lambda n, r: (r.integers(0, 1000, n),)),
     Row("halves", 20_000, lambda n, r: (r.integers(0, 1000, n),)),
@@ -511,6 +587,8 @@ IDIOMS = idioms_of(globals(), (
     Row("sums_by_key", 20_000, lambda n, r: (r.integers(0, 64, n), r.random(n), 64)),
     Row("checksum", 20_000, lambda n, r: (r.integers(0, 256, n),)),
     Row("polynomial_hash", 20_000, lambda n, r: (r.integers(0, 256, n),)),
+    Row("word_hash", 20_000, lambda n, r: (r.integers(0, 256, n),)),
+    Row("modular", 20_000, lambda n, r: (r.integers(0, 256, n),)),
     Row("leap_years", 20_000, lambda n, r: (r.integers(1, 3000, n),)),
     Row("collatz", 2_000, lambda n, r: (n,)),
     Row("bisection", 4_000, lambda n, r: (np.sort(r.random(n)), r.random(n))),

@@ -113,14 +113,19 @@ def infer_fact(facts: Facts, e: ast.expr) -> Fact:
 
 
 def _inferred_item_fact(facts: Facts, e: ast.Subscript) -> Fact | None:
-    """The fact about an item of a list or tuple whose items were inferred for the whole function;
-    None for other subscripts.
+    """The fact about an item of a list or tuple whose items were inferred for the whole function,
+    or of ``divmod(a, b)``; None for other subscripts.
     """
     match e:
         case ast.Subscript(value=ast.Name(id=name), slice=index) if (
             name in facts.number_lists and not isinstance(index, ast.Slice)
         ):
             return fact_of_types(facts.number_lists[name])
+        case ast.Subscript(
+            ast.Call(func, [a, b], []), ast.Constant(0 | 1 as place)
+        ) if called_function(facts, func) is divmod:
+            op = ast.Mod() if place else ast.FloorDiv()
+            return operator_fact(facts, op, facts.of(a), facts.of(b))
         case ast.Subscript(value=ast.Subscript(value=ast.Name(t))) if t in facts.number_tables:
             return fact_of_types(facts.number_tables[t])
         case ast.Subscript(value=ast.Subscript(value=ast.Name(t))) if t in facts.tuple_lists:

@@ -141,3 +141,15 @@ def test_sums_of_unpacked_numbers_are_numbers(monkeypatch: pytest.MonkeyPatch) -
     report = fuse(forces).report(*args)
     assert (report.accepted, report.rejections) == (True, ())
     assert np.allclose(fuse(forces)(*args), wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("text", [
+    "divmod(7, 2)[1]", "divmod(7, 2)[0]", "(7).bit_length()", "divmod(5, 3)[1].bit_count()",
+])  # fmt: skip
+def test_facts_about_ints(text: str) -> None:
+    assert facts_of_function().of(expression(text)) == INT
+
+
+@pytest.mark.parametrize("text", ["divmod(7, 2)[u]", "divmod(u, 2)[1]", "u.bit_length()"])
+def test_what_is_not_known_to_be_an_int(text: str) -> None:
+    assert facts_of_function().of(expression(text)) != INT
