@@ -166,7 +166,7 @@ def decode_item(n: Num) -> UnionValue:
     int_value = Call("select", (is_int, item, Const(0.0, item.dtype)), item.dtype)
     int_case = UnionCase(Num(cast(int_value, dtype), weak=dtype), is_int)
     float_case = UnionCase(Num(item, weak=item.dtype), bool_op("not", is_int))
-    return UnionValue((int_case, float_case), as_float=item)
+    return UnionValue((int_case, float_case), as_float=Num(item, weak=item.dtype))
 
 
 def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:

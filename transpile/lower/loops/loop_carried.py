@@ -25,13 +25,22 @@ from typing import NoReturn, TypeAlias
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.integers.affine import LinearForm
 from loopir.analysis.integers.intervals import LENGTH
+from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS, INT64, SAFE_RANGE
 from ...types.phi import common_dtype
-from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, converts_exactly
+from ...types.typed_values import (
+    FALSE,
+    TRUE,
+    ComplexPair,
+    Num,
+    bool_op,
+    cast,
+    converts_exactly,
+)
 from ..arrays.alias_states import AliasGroup, may_be_array
 from ..complex.complex_split import NeedsComplexSplit
 from ..lower_names import lower_name
@@ -175,10 +184,10 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
         no value before the loop     unbound, or with ``may_be_unbound`` the accumulator where
                                      `LoopCarried.bound` holds
         an induction variable        the linear form init + step * k
-        changes after the first      from one Python type to another: a union, of `init` in the
-        iteration                    first iteration and the accumulator in all others; from
-                                     Python's to NumPy's: the accumulator, which is a Python scalar
-                                     in the first iteration
+        changes after the first      from one Python type to another, or to either type: a union,
+        iteration                    of `init` in the first iteration and the accumulator in all
+                                     others; from Python's to NumPy's: the accumulator, which is a
+                                     Python scalar in the first iteration
         with a type flag             the accumulator, a Python scalar where the flag holds
         else                         the accumulator
     """
@@ -191,10 +200,10 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
         return linear_num(ctx.b, induction_value(init, carry.step, LinearForm.of(frame.var)))
     n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
     ctx.b.numbers.accumulators.add(carry.var)
+    if carry.changes_after_first and carry.has_type_flag:
+        return _int_then_float(init, replace(n, is_weak=carry.flag), _is_first_iteration(frame))
     if carry.changes_after_first and carry.strong is None and init.weak != carry.weak:
-        first = _is_first_iteration(frame)
-        cases = UnionCase(init, first), UnionCase(n, bool_op("not", first))
-        return UnionValue(cases, as_float=carry.var if carry.var.dtype == "f64" else None)
+        return _int_then_float(init, n, _is_first_iteration(frame))
     if carry.changes_after_first and carry.weak:
         n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
         ctx.b.numbers.python_values[carry.var] = init
@@ -205,6 +214,24 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
         ctx.b.ranges.intervals[carry.var] = interval
         n = replace(n, linear=LinearForm.of(carry.var), interval=interval)
     return n
+
+
+def _int_then_float(init: Num, number: Num, first: Expr) -> UnionValue:
+    """The union of the int `init` in the ``first`` iteration, and of the float `number` in later
+    ones. `number` is Python's, or of either type by a flag, which is true in the first iteration:
+    the accumulator starts as `init`.
+    """
+    later = bool_op("not", first)
+    types: list[UnionCase] = [UnionCase(number, TRUE)]
+    strong, weak = number.types
+    if strong and weak:
+        types = [
+            UnionCase(Num(cast(number.ir, weak), weak=weak), number.weak_now),
+            UnionCase(Num(cast(number.ir, strong), strong), bool_op("not", number.weak_now)),
+        ]
+    cases = (UnionCase(c.value, bool_op("and", later, c.when)) for c in types)
+    as_float = number if number.dtype == "f64" else None
+    return UnionValue((UnionCase(init, first), *cases), as_float=as_float)
 
 
 def refine_carried(
@@ -318,6 +345,8 @@ def _retype_carried(
     2   two different NumPy types                   none: new types
     3   two different Python types, none of NumPy;  of the later type, changes
         `init` is exact in the later one
+    3a  Python's int → Python's or NumPy's float    of the later dtype, changes, with a type flag
+        in some iteration; `init` is exact in it
     4   two different Python types otherwise        none: new types
     5   Python → NumPy                              of the NumPy type, changes
     6   either type in some iteration; `init` is    none: new types
@@ -327,7 +356,11 @@ def _retype_carried(
 
     - changes: ``changes_after_first`` is set, and the number of the iteration tells the type;
     - either type: a Python or a NumPy scalar, depending on the data (`Num.either`), as after
-      ``if x[i] > 0: s = x[i]``. A type flag, a bool accumulator, tells which;
+      ``if x[i] > 0: s = x[i]``. A type flag, a bool accumulator, tells which. In row 3a it is one
+      of later iterations, of which none reads the int that the name starts as::
+
+          s = 0                           Python's int, then the sum of Python's floats (0.0) and
+          for v in x: s += max(0.0, v)    NumPy's, which is NumPy's from the first of these on
     - new types: one accumulator does not do. `raise_new_types` makes `loop_types` start again with
       a union of the types, or refuses the loop where there can be none.
 
@@ -349,8 +382,12 @@ def _retype_carried(
         message = f"`{name}` is {init.strong} before the loop and {after}"
         raise_new_types(ctx, name, (init, back_edge), message, node)
     if init.weak and back_edge.weak and init.weak != back_edge.weak:  # rows 3 and 4
-        if converts_exactly(init.ir, back_edge.dtype) and not init.strong and not back_edge.strong:
-            return replace(retyped, weak=back_edge.weak, changes_after_first=True)
+        becomes_exact = not init.strong and converts_exactly(init.ir, back_edge.dtype)
+        if becomes_exact and (not back_edge.strong or _is_float_of_either_type(back_edge)):
+            return replace(
+                retyped, strong=back_edge.strong, weak=back_edge.weak, changes_after_first=True,
+                has_type_flag=back_edge.either,
+            )
         message = f"the type of `{name}` changes in the loop"
         raise_new_types(ctx, name, (init, back_edge), message, node)
     strong, weak = back_edge.strong or init.strong, back_edge.weak or init.weak
@@ -384,6 +421,11 @@ def _may_become_word(init: Num, back_edge: Num) -> bool:
     requires that it is not negative.
     """
     return init.python_int and back_edge.is_word
+
+
+def _is_float_of_either_type(n: Num) -> bool:
+    """Whether `n` is a float64 that is a float of Python or of NumPy."""
+    return n.either and n.dtype == n.weak == "f64" and DTYPES[n.strong or ""].kind == "f"
 
 
 def raise_new_types(

@@ -33,6 +33,7 @@ from ...types.int_limits import INT64, SAFE_RANGE
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
 from ..scalars.scalar_operands import int_as_float
+from ..scalars.tagged_unions import union_cases
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionCase, UnionValue, Value
@@ -120,7 +121,7 @@ def _keeps_extremum(ctx: Lowering, carry: LoopCarried, end: Num) -> bool:
     Then no type flag is needed: the name is a NumPy scalar exactly if its final value is greater
     (less) than the initial one.
     """
-    if _extremum_of(ctx, carry.var, end.ir) is None:
+    if carry.changes_after_first or _extremum_of(ctx, carry.var, end.ir) is None:
         return False
     return _weak_if_numpy_before(ctx, carry, end.weak_now) == FALSE
 
@@ -240,12 +241,16 @@ def value_after_loop(
         n = replace(n, is_weak=carry.flag if carry.has_type_flag else None)
         n = _with_final_range(ctx, n, carry, None, end, frame)
         return n if frame.runs == TRUE else Unbound(n, frame.runs)
-    if frame.exits_early and _has_type_flag(ctx, carry, end, frame):  # 3
+    if (
+        frame.exits_early and _has_type_flag(ctx, carry, end, frame)  # 3
+        and not (carry.changes_after_first and carry.has_type_flag)
+    ):
         assert isinstance(end, Num)
         strong, weak = carry.strong or end.strong, carry.weak or end.weak
         return Num(carry.var, strong, weak, carry.flag, exact=carry.exact and end.exact)
     if carry.changes_after_first:  # 4
-        return _value_after_type_change(ctx, carry, init, frame.runs)
+        is_weak = carry.flag if carry.has_type_flag else None
+        return _value_after_type_change(ctx, carry, init, is_weak, frame.runs)
     if carry.has_type_flag and isinstance(end, Num):
         if _keeps_extremum(ctx, carry, end):  # 5
             return replace(n, is_weak=_is_initial_value(ctx, carry, init, end))
@@ -270,14 +275,17 @@ def _note_upper_bound(
                     ctx.b.numbers.upper_bounds[carry.var] = Call("max", (sides[0], sides[1]), "i64")
 
 
-def _value_after_type_change(ctx: Lowering, carry: LoopCarried, init: Num, runs: Expr) -> Value:
+def _value_after_type_change(
+    ctx: Lowering, carry: LoopCarried, init: Num, is_weak: Expr | None, runs: Expr
+) -> Value:
     """The value after the loop of a Python scalar `init` that has another type after the first
     iteration; `runs` tells whether there was one. After no iteration it still is `init`.
+    ``is_weak``: of a value of either type, whether it is Python's.
 
         s = 0; for v in x: s += v      x a list of floats: a float, or the int 0 if x is empty
                                        x a float32 array: a NumPy float32, or the Python int 0
 
-    Another Python type: a union of both types; where unions are not allowed
+    Another Python type, or either type: a union; where unions are not allowed
     (`IRBuilder.allows_unions`), the name counts as unbound after no iteration, so that a read there
     is replayed.
 
@@ -290,13 +298,15 @@ def _value_after_type_change(ctx: Lowering, carry: LoopCarried, init: Num, runs:
                                  all values of the other: users that need it exactly refuse
     """
     no_trip = bool_op("not", runs)
-    if carry.strong is None:
-        after = Num(carry.var, None, carry.weak)
+    if carry.strong is None or is_weak is not None:
+        after = Num(carry.var, carry.strong, carry.weak, is_weak)
         if runs == TRUE:
             return after
         if not ctx.b.allows_unions:
             return Unbound(after, runs)
-        return UnionValue((UnionCase(after, runs), UnionCase(init, no_trip)))
+        cases = union_cases(ctx.b, after) or ()
+        later = (UnionCase(c.value, bool_op("and", runs, c.when)) for c in cases)
+        return UnionValue((*later, UnionCase(init, no_trip)))
     if runs == TRUE:
         return Num(carry.var, carry.strong)
     is_python = bool_op("and", no_trip, init.weak_now)

@@ -496,7 +496,7 @@ def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar:
             replace(c, value=bind_num(ctx.b, c.value, hint)) if isinstance(c.value, Num) else c
             for c in x.cases
         )
-        return UnionValue(cases, x.as_float and ctx.b.bind(x.as_float, hint))
+        return UnionValue(cases, x.as_float and bind_num(ctx.b, x.as_float, hint))
     if isinstance(x, Num):
         return bind_num(ctx.b, x, hint)
     return replace(x, re=bind_num(ctx.b, x.re, hint), im=bind_num(ctx.b, x.im, hint))
@@ -514,13 +514,13 @@ def operate_on_pair(
 
 def _as_float_beside(x: Scalar, other: Scalar) -> Scalar:
     """`x` as it enters an arithmetic operation or a comparison with `other`. If `x` is a union of
-    a Python int and float whose number is known as a float64 (`UnionValue.as_float`), and `other`
-    is a float: that float64, to which Python converts an int. Else `x` itself.
+    a Python int and a float whose number is known as a float (`UnionValue.as_float`), and `other`
+    is a float: that float, to which Python and NumPy convert an int. Else `x` itself.
     """
     if not isinstance(x, UnionValue) or x.as_float is None or not isinstance(other, Num):
         return x
     floats = all(d is None or DTYPES[d].kind == "f" for d in other.types)
-    return Num(x.as_float, weak="f64") if floats else x
+    return x.as_float if floats else x
 
 
 def lower_real(ctx: Lowering, node: ast.expr, *, takes_words: bool = False) -> Num:

@@ -173,15 +173,16 @@ class UnionValue:
             y = x[i]                 Absent.NONE               when not c
 
     The value of a case has no meaning where its ``when`` is false, and must not be used there.
-    ``as_float``: of a Python int or float, the number as a float64, which must be exact; it saves
-    an operation with a float from being lowered twice. None: not known.
+    ``as_float``: of a Python int or a float, the number as a float, in a float64, which must be
+    exact; it saves an operation with a float from being lowered once for each type. It is of
+    Python, or of either type by a flag. None: not known.
 
     `tagged_unions.py` makes unions of scalars and lowers operations on them, `alias_states.py`
     unions of arrays.
     """
 
     cases: tuple[UnionCase, ...]
-    as_float: Expr | None = None
+    as_float: Num | None = None
 
 
 Scalar: TypeAlias = Num | ComplexPair | UnionValue
