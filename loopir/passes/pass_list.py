@@ -198,6 +198,11 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="the interior loop has no position tests and is matched by later passes",
     ),
     Pass(
+        run=unroll, when=has_constant_trips,
+        reason="windows that partition_loops has freed of clamps have a constant length",
+    ),
+    Pass(run=simplify, reason="as after the first unroll"),
+    Pass(
         run=fission, when=contains_nest, reorders=True, reason="permute_loops needs perfect nests",
     ),
     Pass(

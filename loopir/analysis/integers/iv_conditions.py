@@ -19,6 +19,7 @@ from ...algebra.constant_folding import constant_trip_count
 from ...dtypes import INDEX
 from ...ir_names import changed_names, multiply_bound_names, names_read, substitute
 from ...ir_traversal import (
+    bottom_up,
     counted_range,
     memoized_per_node,
     range_bounds,
@@ -54,7 +55,7 @@ from .implied_conditions import implied_terms
 from .intervals import Bounds, dtype_bounds, is_within
 from .name_intervals import largest_step, name_intervals
 
-__all__ = ["PositionTest", "exit_test", "position_tests"]
+__all__ = ["PositionTest", "exit_test", "fixed_differences", "position_tests"]
 
 _ONE = constant_form(1)
 
@@ -106,6 +107,15 @@ def exit_test(loop: Loop, kernel: Kernel) -> PositionTest | None:
     return _TestFinder(loop, kernel).exit_test()
 
 
+def fixed_differences(loop: Loop, kernel: Kernel) -> dict[Call, Affine]:
+    """The differences of positions in `loop` that are the same in all iterations, with what they
+    are. ``kernel``: as for `position_tests`.
+
+        lo = i - 1; for j in loop(lo, i + 2): …     (i + 2) - lo is 3
+    """
+    return _TestFinder(loop, kernel).fixed_differences()
+
+
 class _TestFinder:
     """Finds the tests in a `loop`, and for each the outcome that selects the larger branch.
 
@@ -131,6 +141,7 @@ class _TestFinder:
         for name in names_read(loop) & outer.keys() - self._forms.keys():
             if (form := affine_form(outer[name])) is not None:
                 self._forms[name] = form
+        self._outcomes: Mapping[Call, bool] = {}
         self._counters: dict[str, tuple[Affine, Affine]] = {}
         self._counters = self._counter_ranges()
         for name, value in self._values.items():
@@ -138,17 +149,32 @@ class _TestFinder:
 
     def tests(self) -> list[PositionTest]:
         """The tests of branches, selects and checks, and the tests of clamps ``max(0, x)`` whose
-        bound is also that of one of these. If there are none, those of the clamps of subscripts
-        (`_clamped_subscripts`): a split for another clamp alone would not pay.
+        bound is also that of one of these; those of the clamps of inner ranges, if these have one
+        length without them; and if there is no other test, those of the clamps of subscripts
+        (`_clamped_positions`): a split for another clamp alone would not pay.
         """
         pairs = [pair for n in walk(self._loop) for pair in self._candidates(n)]
         in_conditions = self._invariant_tests(dict(reversed(pairs)))
         if not in_conditions:
-            return self._clamped_subscripts()
+            return self._clamped_positions({})
+        if tests_of_ranges := self._clamped_positions({t.call: t.then for t in in_conditions}):
+            calls = {t.call for t in in_conditions}
+            return in_conditions + [t for t in tests_of_ranges if t.call not in calls]
         bounds = {(t.bound, t.low) for t in in_conditions}
         return in_conditions + [
             t for t in self._invariant_tests(self._clamped()) if (t.bound, t.low) in bounds
         ]
+
+    def fixed_differences(self) -> dict[Call, Affine]:
+        """See `fixed_differences` above."""
+        found = dict[Call, Affine]()
+        for n in walk(self._loop):
+            if not (isinstance(n, Call) and n.op == "sub" and n.dtype == INDEX):
+                continue
+            form = None if any(map(self._is_fixed, n.args)) else self._form(n)
+            if form is not None and not form.variables and self._is_invariant(form):
+                found[n] = form
+        return found
 
     def exit_test(self) -> PositionTest | None:
         """See `exit_test` above."""
@@ -174,52 +200,124 @@ class _TestFinder:
             for n in clamps if n.dtype == INDEX and n.args[0] == Const(0, INDEX)
         }
 
-    def _clamped_subscripts(self) -> list[PositionTest]:
-        """The tests whether the clamps of loaded elements' subscripts are no-ops, so that the
-        elements lie side by side; of a loop that may be vectorised: its trip count is no constant,
-        those of the loops in it are. Of a clamp around another one also the test of that, which
-        holds if both are no-ops::
+    def _clamped_positions(self, outcomes: Mapping[Call, bool]) -> list[PositionTest]:
+        """The tests whether the clamps of loaded elements' subscripts, and of the ranges of inner
+        loops, are no-ops, so that the elements lie side by side, and windows have one length; of a
+        loop that may be vectorised: its trip count is no constant, those of the loops in it are;
+        or they have clamps, and do not vary without these. Of a clamp around another one also the
+        test of that, which holds if both are no-ops; so of a clamped position that wraps around if
+        negative::
 
             x[min(max(i - 1, 0), n - 1)]    0 <= i - 1, i - 1 <= n - 1, max(i - 1, 0) <= n - 1
+            for j in loop(max(0, i - w), min(i + w, n))         0 <= i - w, i + w <= n
+
+        `outcomes`: the results in the interior of other tests. If there are any, the loop is split
+        anyway, and only clamps in the ranges of inner loops count.
         """
         inner = [n for s in self._loop.body for n in walk(s) if isinstance(n, LoopLike)]
-        if _is_constant(self._loop) or not all(map(_is_constant, inner)):
+        others = [n for n in inner if not _is_constant(n)]
+        self._outcomes = outcomes
+        if _is_constant(self._loop) or not all(map(self._has_one_length_unclamped, others)):
             return []
+        bounds_of_others = [range_bounds(n.range) for n in others if isinstance(n, Loop)]
+        clamped_bounds = [bounds for bounds in bounds_of_others if [*self._clamps_in(*bounds)]]
+        if not clamped_bounds and (outcomes or others):
+            return []
+        subscripts = (i for n in walk(self._loop) if isinstance(n, Load) for i in n.index)
+        ranges = (e for bounds in clamped_bounds for e in bounds)
         tests, nested = dict[Call, PositionTest](), list[PositionTest]()
-        for e in self._extrema_of_subscripts():
+        for e in self._clamps_in(*subscripts, *ranges):
+            if (wraps := _wrap_around(e)) is not None:
+                nested += self._wrap_around_test(wraps)
+                continue
             conditions = self._no_op_conditions(e)
             found = self._invariant_tests(dict.fromkeys(conditions, True))
             tests |= {t.call: t for t in found}
-            if len(conditions) > 1 and len(found) == len(conditions):
+            wraps_inside = (w for c in self._clamps_in(e) if (w := _wrap_around(c)) is not None)
+            is_decided = all(map(self._wrap_around_test, wraps_inside))
+            if len(conditions) > 1 and len(found) == len(conditions) and is_decided:
                 a, b = e.args
                 limit, clamped = (a, b) if self._is_fixed(a) else (b, a)
                 call = _no_op_condition(e.op, clamped, limit)
                 nested.append(replace(found[0], call=call, exact=False, needs_others=True))
         return [*tests.values(), *nested]
 
-    def _extrema_of_subscripts(self) -> Iterator[Call]:
-        """The extrema in the subscripts of loads, and in the values of names that these read."""
-        left = [i for n in walk(self._loop) if isinstance(n, Load) for i in n.index]
+    def _wrap_around_test(self, wraps: Call) -> list[PositionTest]:
+        """The test that the position of the wrap-around `wraps` is not negative where all clamps in
+        it are no-ops. Empty if one of these has no test of its own.
+        """
+        for e in self._clamps_in(wraps.args[0]):
+            conditions = self._no_op_conditions(e) if e.op in ("min", "max") else []
+            found = self._invariant_tests(dict.fromkeys(conditions, True))
+            if not conditions or len(found) < len(conditions):
+                return []
+        unclamped = replace(wraps, args=(self._unclamped(wraps.args[0]), wraps.args[1]))
+        test = self._test(unclamped, False)
+        if test is None or not self._is_invariant(test.bound):
+            return []
+        return [replace(test, call=wraps, exact=False, needs_others=True)]
+
+    def _has_one_length_unclamped(self, inner: LoopLike) -> bool:
+        """Whether the trip count of the loop `inner` does not change in this loop where all clamps
+        of its bounds are no-ops.
+        """
+        if not isinstance(inner, Loop) or not isinstance(inner.range, Interval):
+            return False
+        start, end = (self._form(self._unclamped(e)) for e in range_bounds(inner.range))
+        length = None if start is None or end is None else end - start
+        return length is not None and not length.variables and self._is_invariant(length)
+
+    def _unclamped(self, e: Expr) -> Expr:
+        """`e` with the values of names, and with the operand of each clamp, and of each select of a
+        position that wraps around, in its place; and of selects by tests in `_outcomes`.
+        """
+        def edit(n: Expr) -> Expr:
+            match n:
+                case Var(name) if name in self._values:
+                    return self._unclamped(self._values[name])
+                case Call("min" | "max", (a, b)) if self._is_fixed(a) != self._is_fixed(b):
+                    return b if self._is_fixed(a) else a
+                case Call("select", (_, _, position)) if _wrap_around(n) is not None:
+                    return position
+                case Call("select", (Call() as test, a, b)) if test in self._outcomes:
+                    return a if self._outcomes[test] else b
+            return n
+
+        edited: Expr = bottom_up(e, edit)
+        return edited
+
+    def _clamps_in(self, *positions: Expr) -> Iterator[Call]:
+        """The extrema and wrap-arounds in `positions`, and in the values of names that these read.
+        """
+        left = [*positions]
         seen = set[str]()
         while left:
             for n in walk(left.pop()):
-                if isinstance(n, Call) and n.op in ("min", "max") and n.dtype == INDEX:
+                if isinstance(n, Call) and n.dtype == INDEX and (
+                    n.op in ("min", "max") or _wrap_around(n) is not None
+                ):
                     yield n
                 elif isinstance(n, Var) and n.name in self._values and n.name not in seen:
                     seen.add(n.name)
                     left.append(self._values[n.name])
 
     def _no_op_conditions(self, e: Expr) -> list[Call]:
-        """The conditions under which the extremum `e` and those in its operand, directly or by a
-        name, are no-ops: `e` then is the innermost operand. Empty if `e` is no clamp.
+        """The conditions under which the extremum `e` and those in its operand, directly, by a name
+        or in a wrap-around, are no-ops: `e` then is the innermost operand, if that does not wrap
+        around. Empty if `e` is no clamp.
         """
         limits = list[tuple[str, Expr]]()
         while True:
             value = self._values.get(e.name) if isinstance(e, Var) else None
-            match value if isinstance(value, Call) and value.op in ("min", "max") else e:
+            is_clamp = isinstance(value, Call) and (
+                value.op in ("min", "max") or _wrap_around(value) is not None
+            )
+            match value if is_clamp else e:
                 case Call("min" | "max" as op, (a, b)) if self._is_fixed(a) != self._is_fixed(b):
                     limit, e = (a, b) if self._is_fixed(a) else (b, a)
                     limits.append((op, limit))
+                case Call("select", (_, _, position)) as wrapped if _wrap_around(wrapped):
+                    e = position
                 case _:
                     return [_no_op_condition(op, e, limit) for op, limit in limits]
 
@@ -283,7 +381,7 @@ class _TestFinder:
                 yield from self._implied(
                     cond, then_size >= _code_size(*orelse, *(y.orelse for y in yields))
                 )
-            case Call("select", (Call("lt", (a, Const(0))) as wraps, _, b)) if a == b:
+            case Call("select") if (wraps := _wrap_around(n)) is not None:
                 yield from self._implied(wraps, False)
             case Call("select", (Call("ge", (a, c)) as wraps, Call("sub", less), b)) if (
                 a == b and less == (a, c)
@@ -399,6 +497,17 @@ def _is_constant(loop: LoopLike) -> bool:
     if not isinstance(loop, Loop) or not isinstance(loop.range, Interval):
         return False
     return constant_trip_count(loop.range) is not None
+
+
+def _wrap_around(e: Expr) -> Call | None:
+    """The condition of a position that wraps around where it is negative, ``select(i < 0, …, i)``,
+    also with a clamp, ``select(i < 0, …, min(i, n))``; None for other expressions.
+    """
+    match e:
+        case Call("select", (Call("lt", (a, Const(0))) as wraps, _, b)):
+            is_clamp = isinstance(b, Call) and b.op in ("min", "max") and a in b.args
+            return wraps if a == b or is_clamp else None
+    return None
 
 
 def _no_op_condition(op: str, x: Expr, limit: Expr) -> Call:

@@ -18,7 +18,12 @@ from typing import Any
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_add, index_max, index_min, index_mul, index_sub
 from ...analysis.integers.affine import Affine, affine_form
-from ...analysis.integers.iv_conditions import PositionTest, exit_test, position_tests
+from ...analysis.integers.iv_conditions import (
+    PositionTest,
+    exit_test,
+    fixed_differences,
+    position_tests,
+)
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import INDEX
 from ...ir_names import (
@@ -148,7 +153,8 @@ class _Partitioner:
         for piece, end in zip(pieces, ends, strict=True):
             known = (t for t in constant_tests if not (t.needs_others and piece.is_outside))
             outcomes = _interior_outcomes([*known]) | piece.outcomes
-            loop = self._inside(_with_outcomes(n, outcomes), exact=exact or piece.is_outside)
+            part = self._with_lengths(_with_outcomes(n, outcomes))
+            loop = self._inside(part, exact=exact or piece.is_outside)
             if end is not n.range.hi:
                 loop = self._fresh.copy(loop)
             accs = tuple(replace(a, init=e) for a, e in zip(loop.accs, inits, strict=True))
@@ -179,6 +185,16 @@ class _Partitioner:
             for symbol, _ in t.bound.symbols for name in names_read(symbol)
         )
         return (bindings, named) if any(name in names for name in symbols) else None
+
+    def _with_lengths(self, n: Loop) -> Loop:
+        """`n` with differences of positions that are the same in all iterations, as the lengths of
+        windows, written without the loop's variable (`fixed_differences`).
+        """
+        lengths = fixed_differences(n, self._kernel)
+        if not lengths:
+            return n
+        values = {e: _expression_of(form) for e, form in lengths.items()}
+        return bottom_up(n, lambda e: values.get(e, e) if isinstance(e, Call) else e)  # type: ignore[no-any-return]  # a Loop gives a Loop
 
     def without_exit(self, n: Stmt) -> Stmt | tuple[Stmt, ...]:
         """If the position alone ends the loop `n` early (`exit_test`): a counted loop that ends
@@ -334,23 +350,25 @@ def _with_outcomes(n: Loop, outcomes: Mapping[Call, bool]) -> Loop:
                for call, holds in outcomes.items()}
 
     def edit(e: Any) -> Any:
-        """`e`, replaced by a constant or an operand if the outcomes decide it."""
-        match e:
+        """`e`, replaced by a constant or an operand if the outcomes decide it. The tests are those
+        of expressions as they were before any of these replacements.
+        """
+        if isinstance(e, Call) and e in outcomes:
+            return Const(outcomes[e], "bool")
+        edited = map_children(e, edit)
+        match edited:
             case Call("min" | "max" as op, (a, b)):
-                least, largest = (a, b) if (a, b) in ordered_pairs else (b, a)
-                return (
-                    e
-                    if (least, largest) not in ordered_pairs
-                    else least
-                    if op == "min"
-                    else largest
-                )
-            case Call():
-                return Const(outcomes[e], "bool") if e in outcomes else e
+                for pair, operands in ((e.args, (a, b)), ((a, b), (a, b))):
+                    if pair in ordered_pairs or pair[::-1] in ordered_pairs:
+                        is_first_least = pair in ordered_pairs
+                        return operands[0] if is_first_least is (op == "min") else operands[1]
+                return edited
+            case Call("select", (Const(bool() | int() as holds), a, b)):
+                return a if holds else b
             case _:
-                return e
+                return edited
 
-    simplified: Loop = bottom_up(n, edit)
+    simplified: Loop = edit(n)
     return simplified
 
 

@@ -83,3 +83,42 @@ def test_counters_are_at_most_the_iterations_before() -> None:
 ])
 def test_what_is_no_counter_or_has_no_bound(test: str, start: str, step: str) -> None:
     assert counted(test, start, step) == []
+
+
+WINDOW = """\
+    for i in loop(0, x.shape[0]):
+        for j in loop(max(0, i - m), HI, s=0.0):
+            s = step(s + x[j])
+        out[i] = s
+"""
+
+
+def windows(end: str) -> list[tuple[str, str, bool]]:
+    found = found_in(GUARDED + WINDOW.replace("HI", end))
+    return sorted((show(t.call), str(t.bound), bool(t.low)) for t in found)
+
+
+def test_clamps_of_windows_of_one_length() -> None:
+    assert windows("min(x.shape[0], i + m)") == [
+        ("0 <= i - m", "m", True), ("i + m <= x.shape[0]", "x.shape[0] - m + 1", False)]
+    assert windows("i + 1") == [("0 <= i - m", "m", True)]
+
+
+@pytest.mark.parametrize("end", ["min(x.shape[0], 2 * i)", "x.shape[0]", "min(i + i, i + m)"])
+def test_clamps_of_other_ranges_are_no_reason_to_split(end: str) -> None:
+    assert windows(end) == []
+
+
+def test_what_wraps_around_is_tested_if_its_clamps_are() -> None:
+    """The limit p may be negative: nothing tells that it is not less than i + 1."""
+    wraps = "select(min(E, i + m) < 0, 0, min(E, i + m))"
+    assert ("min(x.shape[0], i + m) < 0", "-m", True) in windows(wraps.replace("E", "x.shape[0]"))
+    assert all("< 0" not in call for call, _, _ in windows(wraps.replace("E", "b[0]")))
+
+
+def test_clamps_around_what_wraps_around() -> None:
+    found = windows("min(max(0, select(i + m < 0, 7, i + m)), x.shape[0])")
+    assert {call for call, _, _ in found} == {
+        "0 <= i - m", "i + m < 0", "0 <= i + m", "i + m <= x.shape[0]",
+        "max(0, select(i + m < 0, 7, i + m)) <= x.shape[0]",
+    }
