@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..analysis.type_inference.binding_facts import item_fact
-from ..analysis.type_inference.type_lattice import Fact
+from ..analysis.type_inference.type_lattice import Fact, int_or_float64
 from ..frontend.ast_names import COMPREHENSIONS, bound_names, mentions_none_of, names_used
 from ..frontend.ast_walk import (
     all_blocks,
@@ -28,10 +28,10 @@ from ..frontend.core_nodes import copy_location
 from ..frontend.iterators.comprehensions import with_fresh_variables
 from ..frontend.macros.macro_context import Context, subtract_ints
 from ..frontend.macros.replay_guards import guarded
-from ..numpy.array_nests import allocate_array
+from ..numpy.array_nests import allocate_array, replay_if_all_ints, store_noting_ints
 from ..numpy.function_table import ARRAY_OF_LIST
-from .list_elements import Visitor, number_types
-from .numpy_list_operands import widened_dtype
+from .list_elements import Visitor, array_item_types
+from .numpy_list_operands import array_dtype, widened_dtype
 
 __all__ = ["appended_rows_to_arrays"]
 
@@ -59,10 +59,11 @@ def appended_rows_to_arrays(
     - every iteration appends one row, and one item to it, in whichever branch (`_appends_once`);
     - how many iterations the loops have does not depend on the outer loop (`_iteration`), whose
       iterables are ranges and sequences that do not change (`_are_lengths_fixed`);
-    - the items are numbers of one dtype. (Of items of several, NumPy promotes the dtypes of those
-      that occur in a call.)
+    - the items are numbers of one dtype, or ints and float64s. (Of other ones, NumPy promotes the
+      dtypes of those that occur in a call.)
 
-    Where there is no row or no item, the call is replayed, as NumPy makes an array of floats then.
+    Where there is no row or no item, the call is replayed, as NumPy makes an array of floats then;
+    and where all items are ints that may be ints or floats.
     `visit` calls a visitor on each node, with the facts that hold there.
     """
     if not cx.is_builtin(*_LENGTH_FUNCTIONS):
@@ -86,9 +87,11 @@ def appended_rows_to_arrays(
 
     visit(collect)
     for c in candidates:
-        for dtype in {t.dtype for t in number_types(c.facts)} if c.is_fixed else ():
-            if (array_dtype := widened_dtype(dtype, c.dtype_arguments, cx)) is not None:
-                _store_by_index(c, array_dtype, cx)
+        types = array_item_types(c.facts) if c.is_fixed else frozenset()
+        dtype = widened_dtype(array_dtype(types), c.dtype_arguments, cx) if types else None
+        if dtype is not None:
+            mixed = int_or_float64(types) and not c.dtype_arguments
+            _store_by_index(c, dtype, cx.fresh("ints") if mixed else None, cx)
 
 
 @dataclass(slots=True)
@@ -327,8 +330,10 @@ def _are_lengths_fixed(c: _Candidate, here: Context) -> bool:
     return True
 
 
-def _store_by_index(c: _Candidate, dtype: str, cx: Context) -> None:
-    """Rewrites the statements of `c`, whose array gets the given dtype."""
+def _store_by_index(c: _Candidate, dtype: str, ints: str | None, cx: Context) -> None:
+    """Rewrites the statements of `c`, whose array gets the given dtype. ``ints``: as for
+    `store_noting_ints`.
+    """
     at, cx.at = cx.at, c.loop
     lengths = [c.outer.length, c.inner.length]
     checks = [cx.expr("N < 1", N=n) for n in lengths if (integer_constant(n) or 0) < 1]
@@ -344,15 +349,19 @@ def _store_by_index(c: _Candidate, dtype: str, cx: Context) -> None:
             c.inner.index = next(n.id for n in walk_nodes(clause.target) if isinstance(n, ast.Name))
         c.loop.body = [loop if s is c.append else s for s in c.loop.body]
         place = _place(c, outer, _index_of(loop, c.inner, cx), cx)
-        loop.body = cx.code("PLACE = E", PLACE=place, E=row.elt)
+        loop.body = store_noting_ints(place, row.elt, ints, cx)
     else:
         place = _place(c, outer, _index_of(c.row_loop, c.inner, cx), cx)
         c.loop.body = [s for s in c.loop.body if s is c.row_loop or c.row not in names_used(s)]
-        _replace_appends(c.row_loop.body, c.row, place, cx)
+        _replace_appends(c.row_loop.body, c.row, place, ints, cx)
     k = c.block.index(c.loop)
+    if ints is not None:
+        (all_ints,) = cx.code("T = T.astype(NP.int64)", T=c.name, NP=cx.numpy)
+        c.block[k + 1:k + 1] = replay_if_all_ints(ints, lengths[1], all_ints, [], cx)
+        array += cx.code("INTS = True", INTS=ints)
     c.block[k:k] = array
     c.block.remove(c.binding)
-    (after,) = (s for s in c.block[c.block.index(c.loop) + 1 :] if c.name in names_used(s))
+    (after,) = (s for s in c.block[c.block.index(c.loop) + 1 :] if c.conversion in walk_nodes(s))
     replace_node(after, c.conversion, copy_location(ast.Name(c.name, ast.Load()), c.conversion))
     cx.at = at
 
@@ -376,13 +385,14 @@ def _place(c: _Candidate, i: ast.expr, j: ast.expr, cx: Context) -> ast.expr:
     return place
 
 
-def _replace_appends(block: list[ast.stmt], row: str, place: ast.expr, cx: Context) -> None:
+def _replace_appends(
+    block: list[ast.stmt], row: str, place: ast.expr, ints: str | None, cx: Context
+) -> None:
     """Replaces each append to the list `row` in `block`, and in the branches in it, by a store."""
     for k, s in enumerate(block):
         if (e := _appended(s, row)) is not None:
-            block[k : k + 1] = [
-                copy_location(line, s) for line in cx.code("PLACE = E", PLACE=place, E=e)
-            ]
+            stores = store_noting_ints(place, e, ints, cx)
+            block[k : k + 1] = [copy_location(line, s) for line in stores]
         elif isinstance(s, ast.If):
-            _replace_appends(s.body, row, place, cx)
-            _replace_appends(s.orelse, row, place, cx)
+            _replace_appends(s.body, row, place, ints, cx)
+            _replace_appends(s.orelse, row, place, ints, cx)

@@ -2,9 +2,10 @@
 
 `infer_list_items` runs once for a function, before macros fire, and records in ``cx.facts``
 
-- ``number_lists``: lists of numbers of one dtype that NumPy takes (`numpy_list_operands` expands
-  these), or whose items are subscripts (``x[r]`` for each ``r`` of such a list is an element);
-- ``number_tables``: tables ``[[c] * m for …]`` of numbers of one dtype, of which arrays are made
+- ``number_lists``: lists of numbers of one dtype, or of ints and float64s, that NumPy takes
+  (`numpy_list_operands` expands these), or whose items are subscripts (``x[r]`` for each ``r`` of
+  such a list is an element);
+- ``number_tables``: tables ``[[c] * m for …]`` of such numbers, of which arrays are made
   (`rectangular_lists` expands these calls);
 - ``tuple_types``: the dtype of the items of lists of tuples, if NumPy takes the list;
 - ``array_lists``: lists of arrays of one dtype and rank of which only one array is made
@@ -26,7 +27,7 @@ from loopir.dtypes import DTYPES, dtype_name
 from ..analysis.alias_analysis import AliasAnalysis
 from ..analysis.type_inference.binding_facts import item_fact
 from ..analysis.type_inference.tuple_types import appended_items
-from ..analysis.type_inference.type_lattice import Fact
+from ..analysis.type_inference.type_lattice import Fact, int_or_float64
 from ..analysis.type_inference.type_probe import Types
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
 from ..frontend.ast_walk import integer_constant, is_suspending, walk_nodes
@@ -36,7 +37,9 @@ from ..frontend.macros.macro_context import Context
 from ..numpy.function_table import ARRAY_OF_LIST, FUNCTIONS
 from ..types.flat_containers import ArrayList
 
-__all__ = ["JOINING", "Visitor", "infer_list_items", "number_types", "stacked_list"]
+__all__ = [
+    "JOINING", "Visitor", "array_item_types", "infer_list_items", "number_types", "stacked_list",
+]
 
 Visitor: TypeAlias = Callable[[ast.AST, Context], None]
 Resolve: TypeAlias = Callable[[ast.expr], object | None]
@@ -71,7 +74,7 @@ def infer_list_items(
     2. The facts about all items that are added come from a walk over the function (`_added_facts`).
        Where an item is computed from items of a list, as in ``w.append(w[-1] + 1)``, its type is
        known only in a second walk, with the types of the first; it must then agree.
-    3. The types of the items are recorded, if all have one dtype.
+    3. The types of the items are recorded, if all have one dtype, or are ints and float64s.
 
     `visit` calls a visitor on each node, with the facts that hold there; no macro has fired yet.
     """
@@ -92,9 +95,9 @@ def infer_list_items(
         if name in cx.facts.tuple_lists:
             if (dtype := _dtype_of_tuples(rows)) is not None:
                 cx.facts.tuple_types[name] = dtype
-        elif name in numbers and (types := number_types(facts)):
+        elif name in numbers and (types := array_item_types(facts)):
             cx.facts.number_lists[name] = types
-        elif name in tables and (types := number_types(facts)):
+        elif name in tables and (types := array_item_types(facts)):
             cx.facts.number_tables[name] = types
         if name in arrays and aliases is not None:
             array_list = _array_list(name, facts, aliases, tree, cx)
@@ -110,8 +113,8 @@ def _item_facts(
     """
     added = _added_facts(lists, tables, visit, {})
     facts = {name: {f for row in rows for f in row} for name, rows in added.items()}
-    assumed = {name: number_types({f for f in fs if f.types}) for name, fs in facts.items()}
-    if any(assumed[name] and not number_types(fs) for name, fs in facts.items()):
+    assumed = {name: array_item_types({f for f in fs if f.types}) for name, fs in facts.items()}
+    if any(assumed[name] and not array_item_types(fs) for name, fs in facts.items()):
         return _added_facts(lists, tables, visit, assumed)
     return added
 
@@ -173,6 +176,13 @@ def number_types(facts: Collection[Fact]) -> Types:
     types = frozenset(t for f in facts for t in f.types)
     all_scalars = all(f.rank == 0 and f.types for f in facts)
     return types if all_scalars and len({t.dtype for t in types}) == 1 else frozenset()
+
+
+def array_item_types(facts: Collection[Fact]) -> Types:
+    """As `number_types`, also of ints and float64s in one list."""
+    types = frozenset(t for f in facts for t in f.types)
+    all_scalars = all(f.rank == 0 and f.types for f in facts)
+    return types if all_scalars and int_or_float64(types) else number_types(facts)
 
 
 def _dtype_of_tuples(tuples: Collection[tuple[Fact, ...]]) -> str | None:

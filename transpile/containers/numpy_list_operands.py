@@ -4,7 +4,8 @@ NumPy converts a list argument to an array first; these macros make that array b
 it in place of the list: `list_argument` for calls, `list_operand` for operators, `list_store` for
 stores into an array, `tuple_list_to_array` for lists of tuples. The item types are those that
 `list_elements` inferred. An empty list, whose array has dtype float64, replays the call unless the
-items are floats. (Lists that are arguments of the function itself are converted at each call: see
+items are floats; so does a list of ints and floats that has no float: its array has dtype int64.
+(Lists that are arguments of the function itself are converted at each call: see
 ``lower/lists/list_arguments.py``.)
 """
 from __future__ import annotations
@@ -19,6 +20,8 @@ from loopir.process.signal_exceptions import failures
 
 from ..analysis.liveness import names_read
 from ..analysis.type_inference.binding_facts import item_fact
+from ..analysis.type_inference.type_lattice import int_or_float64
+from ..analysis.type_inference.type_probe import Types
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import is_suspending, walk_nodes
 from ..frontend.core_nodes import copy_location
@@ -34,14 +37,14 @@ from ..frontend.macros.firing_conditions import (
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
 from ..frontend.macros.replay_guards import guarded
-from ..numpy.array_nests import allocate_array
+from ..numpy.array_nests import allocate_array, replay_if_all_ints, store_noting_ints
 from ..numpy.call_arguments import numpy_function_name
 from ..numpy.function_table import ARRAY_OF_LIST, FUNCTIONS
 from ..types.value_types import ELEMENTS, ScalarType
 
 __all__ = [
-    "list_argument", "list_operand", "list_store", "widened_dtype", "tuple_list_comprehension",
-    "tuple_list_to_array",
+    "array_dtype", "list_argument", "list_operand", "list_store", "widened_dtype",
+    "tuple_list_comprehension", "tuple_list_to_array",
 ]
 
 _LIST_FUNCTIONS = frozenset(name for name, row in FUNCTIONS.items() if row.lists)
@@ -188,12 +191,14 @@ def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     if not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[target_type.dtype].numpy):
         return None
-    array, lines = _array_of_items(list_name, cx)
-    if isinstance(node, ast.AugAssign):
-        lines.append(copy_location(ast.AugAssign(node.target, node.op, array), node))
-    else:
-        lines += cx.code("TARGET = E", TARGET=target, E=array)
     assert isinstance(node, ast.stmt)
+    array, lines, ints = _array_of_items(list_name, cx)
+    if isinstance(node, ast.AugAssign):
+        stores: list[ast.stmt] = [copy_location(ast.AugAssign(node.target, node.op, array), node)]
+    else:
+        stores = cx.code("TARGET = E", TARGET=target, E=array)
+    count = cx.expr("len(X)", X=list_name)
+    lines += replay_if_all_ints(ints, count, node, stores, cx) if ints else stores
     return guarded([cx.expr("len(X) < 1", X=list_name)], node, lines, cx)
 
 
@@ -215,15 +220,13 @@ def _is_copied_list(e: ast.expr, cx: Context) -> bool:
 
 
 def _is_number_list(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is a list of numbers: a comprehension or name with one dtype, or a display of
-    scalars.
+    """Whether `e` is a list of numbers: a comprehension or name of which an array has a known dtype
+    (`array_dtype`), or a display of scalars.
     """
     match e:
         case ast.ListComp():
             fact = item_fact(cx.facts, e)
-            return (
-                not is_suspending(e) and fact.rank == 0 and len({t.dtype for t in fact.types}) == 1
-            )
+            return not is_suspending(e) and fact.rank == 0 and bool(array_dtype(fact.types))
         case ast.List(elts=[_, *_] as elts):
             return all(cx.fact(x).rank == 0 and cx.fact(x).types for x in elts)
     return bool(_item_dtype(e, cx))
@@ -249,8 +252,8 @@ def widened_dtype(dtype: str, arguments: Sequence[ast.expr], cx: Context) -> str
 
 
 def _item_dtype(e: ast.expr, cx: Context) -> str:
-    """The dtype of the numbers in the list of the name `e`; "" where it is no list of numbers of
-    one dtype.
+    """The dtype of an array of the items of the list of the name `e` (`array_dtype`); "" where it
+    is no list of numbers, or the dtype is not known.
     """
     if not isinstance(e, ast.Name):
         return ""
@@ -259,7 +262,15 @@ def _item_dtype(e: ast.expr, cx: Context) -> str:
         return ""
     if listed is not None and len(listed.kinds) == 1 and isinstance(listed.item, ScalarType):
         return listed.item.dtype
-    return next((t.dtype for t in cx.facts.number_lists.get(e.id, ())), "")
+    return array_dtype(cx.facts.number_lists.get(e.id, frozenset()))
+
+
+def array_dtype(types: Types) -> str:
+    """The dtype of an array of items of these `types`: their own, or float64 of ints and floats,
+    if there is a float among them; "" for others.
+    """
+    dtypes = {t.dtype for t in types}
+    return "f64" if int_or_float64(types) else dtypes.pop() if len(dtypes) == 1 else ""
 
 
 def _with_array(
@@ -278,23 +289,40 @@ def _with_array(
         e = bind_fresh(e, "list", cx)
         assert isinstance(e, ast.Name)
         cx.facts.number_lists[e.id] = types
-    array, lines = _array_of_items(e, cx)
+    array, lines, ints = _array_of_items(e, cx)
     value = copy_location(with_array(array), node)
-    if _item_dtype(e, cx) == "f64":
+    if _item_dtype(e, cx) == "f64" and ints is None:
         cx.before(*lines)
         return value
-    result = cx.fresh("t")
-    lines += cx.code("OUT = E", OUT=result, E=value)
+    result, count = cx.fresh("t"), cx.expr("len(X)", X=e)
+    binding = cx.code("OUT = E", OUT=result, E=value)
     (original,) = cx.code("OUT = E", OUT=result, E=node)
-    return cx.bound_name(result, lambda: guarded([cx.expr("len(X) < 1", X=e)], original, lines, cx))
+
+    def bind() -> list[ast.stmt]:
+        if ints is not None:
+            return [*lines, *replay_if_all_ints(ints, count, original, binding, cx)]
+        return guarded([cx.expr("N < 1", N=count)], original, [*lines, *binding], cx)
+
+    return cx.bound_name(result, bind)
 
 
-def _array_of_items(e: ast.expr, cx: Context) -> tuple[ast.expr, list[ast.stmt]]:
-    """A fresh name, and statements that bind it to an array of the items of the list `e`."""
+def _array_of_items(
+    e: ast.expr, cx: Context
+) -> tuple[ast.expr, list[ast.stmt], str | None]:
+    """A fresh name; statements that bind it to an array of the items of the list `e`; and, of a
+    list of ints and floats, the name that tells behind them whether all items are ints.
+    """
     array = ast.Name(cx.fresh("a"), ast.Load())
     lines = [allocate_array(array.id, [cx.expr("len(X)", X=e)], _item_dtype(e, cx), cx)]
-    text = "for I in range(len(X)): ARRAY[I] = X[I]"
-    return array, [*lines, *cx.code(text, I=cx.fresh("i"), X=e, ARRAY=array)]
+    index = cx.fresh("i")
+    if not isinstance(e, ast.Name) or not int_or_float64(cx.facts.number_lists.get(e.id, ())):
+        text = "for I in range(len(X)): ARRAY[I] = X[I]"
+        return array, [*lines, *cx.code(text, I=index, X=e, ARRAY=array)], None
+    ints = cx.fresh("ints")
+    item = cx.expr("X[I]", X=e, I=index)
+    body = store_noting_ints(cx.expr("ARRAY[I]", ARRAY=array, I=index), item, ints, cx)
+    text = "INTS = True\nfor I in range(len(X)): BODY"
+    return array, [*lines, *cx.code(text, INTS=ints, I=index, X=e, BODY=body)], ints
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_tuple_lists)

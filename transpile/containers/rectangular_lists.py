@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..analysis.type_inference.tuple_types import MAX_TUPLE_ITEMS, appended_items, is_repeatable
+from ..analysis.type_inference.type_lattice import int_or_float64
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import NodeTransformer, copy_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
@@ -21,9 +22,9 @@ from ..frontend.macros.list_kind import is_list_of_lists
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import guarded
-from ..numpy.array_nests import allocate_array
+from ..numpy.array_nests import allocate_array, replay_if_all_ints, store_noting_ints
 from ..numpy.function_table import ARRAY_OF_LIST
-from .numpy_list_operands import widened_dtype
+from .numpy_list_operands import array_dtype, widened_dtype
 
 __all__ = ["copy_rows", "repeat_constants", "swap_rows", "row_lists_to_tuples", "table_to_array"]
 
@@ -164,7 +165,8 @@ def _rows_escape(name: str, tree: ast.AST) -> bool:
 @fires_on(ast.Call, calls=ARRAY_OF_LIST, when=has_number_tables)
 def table_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.array`` of a list of rows that the function makes → an array that loops fill. The call
-    is replayed for no rows, and for rows without items unless these are floats.
+    is replayed for no rows, and for rows without items unless these are floats; and for items that
+    may be ints or floats, if all are ints.
 
         w = [[0.0] * 2 for _ in range(n)]
         w[0][0] = s
@@ -187,23 +189,30 @@ def table_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
             name in cx.facts.number_tables and cx.resolve(func) in ARRAY_OF_LIST
             and all(k.arg == "dtype" for k in keywords) and cx.is_builtin("len", "range")
         ):
-            (dtype,) = {t.dtype for t in cx.facts.number_tables[name]}
+            types = cx.facts.number_tables[name]
         case _:
             return None
-    new_dtype = widened_dtype(dtype, [*rest, *(k.value for k in keywords)], cx)
+    dtype, dtype_arguments = array_dtype(types), [*rest, *(k.value for k in keywords)]
+    new_dtype = widened_dtype(dtype, dtype_arguments, cx)
     if new_dtype is None:
         return None
     array = cx.fresh("a")
     lengths = [cx.expr(text, W=table) for text in ("len(W)", "len(W[0])")]
     checks = [cx.expr("N < 1", N=n) for n in (lengths[:1] if dtype == "f64" else lengths)]
+    i, j = cx.fresh("i"), cx.fresh("j")
+    ints = cx.fresh("ints") if int_or_float64(types) and not dtype_arguments else None
+    place, item = cx.expr("A[I, J]", A=array, I=i, J=j), cx.expr("W[I][J]", W=table, I=i, J=j)
     text = """
         for I in range(len(W)):
             for J in range(len(W[0])):
-                A[I, J] = W[I][J]
+                BODY
     """
-    loops = cx.code(text, I=cx.fresh("i"), J=cx.fresh("j"), W=table, A=array)
+    loops = cx.code(text, I=i, J=j, W=table, BODY=store_noting_ints(place, item, ints, cx))
     (original,) = cx.code("A = E", A=array, E=node)
     lines = [allocate_array(array, lengths, new_dtype, cx), *loops]
+    if ints is not None:
+        lines[1:1] = cx.code("INTS = True", INTS=ints)
+        lines += replay_if_all_ints(ints, lengths[1], original, [], cx)
     return cx.bound_name(array, lambda: guarded(checks, original, lines, cx))
 
 

@@ -5,6 +5,14 @@ The statements are core Python, built from a shape and a function that makes the
     loop_nest([n, m], lambda at: <u[at] = …>, cx)   →   for _i in range(n):
                                                             for _i_1 in range(m):
                                                                 u[_i, _i_1] = …
+
+NumPy gives ``np.array([0, 0.5])`` the dtype float64 and ``np.array([0, 1])`` the dtype int64. So
+macros that fill an array with items that may be ints or floats, by the data, take float64; they
+note whether all items were ints, and have the call replayed then (`store_noting_ints`)::
+
+    y[i] = e    →    _item = e
+                     y[i] = _item
+                     _ints = _ints and _core.is_int(_item)
 """
 from __future__ import annotations
 
@@ -14,14 +22,17 @@ from collections.abc import Callable, Sequence
 from ..analysis.alias_analysis import NEW_ARRAY
 from ..analysis.type_inference.type_lattice import UNIT_LENGTH
 from ..frontend.ast_walk import integer_constant, is_none, subscript_items, tree_key
+from ..frontend.core_nodes import CORE_NAME
 from ..frontend.macros.macro_context import Context
+from ..frontend.macros.replay_guards import guarded
 from ..types.value_types import ELEMENTS
 from .array_views import element_at, is_unit_length
 from .call_arguments import numpy_function_name
 
 __all__ = [
     "NestBody", "allocate_array", "dtype_expr", "fresh_indices", "has_known_layout", "loop_nest",
-    "may_sort_unit_axes", "product_of", "row_major_index", "store_element", "unit_length_tests",
+    "may_sort_unit_axes", "product_of", "replay_if_all_ints", "row_major_index", "store_element",
+    "store_noting_ints", "unit_length_tests",
 ]
 
 NestBody = Callable[[Sequence[ast.expr]], "list[ast.stmt]"]
@@ -149,3 +160,26 @@ def unit_length_tests(shape: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
     puts this one at its place in C order. (A kernel for any length serves calls with length 1.)
     """
     return [cx.expr("N == 1", N=n) for n in shape if integer_constant(n, None) is None]
+
+
+def store_noting_ints(
+    target: ast.expr, e: ast.expr, ints: str | None, cx: Context
+) -> list[ast.stmt]:
+    """Statements that store the item `e` in `target`. ``ints``: the name that remains true as long
+    as all items are ints; None: the types of the items are known.
+    """
+    if ints is None:
+        return cx.code("TO = E", TO=target, E=e)
+    text = "ITEM = E\nTO = ITEM\nINTS = INTS and CORE.is_int(ITEM)"
+    core = ast.Name(CORE_NAME, ast.Load())
+    return cx.code(text, TO=target, E=e, ITEM=cx.fresh("item"), INTS=ints, CORE=core)
+
+
+def replay_if_all_ints(
+    ints: str, count: ast.expr, original: ast.stmt, lines: list[ast.stmt], cx: Context
+) -> list[ast.stmt]:
+    """`lines`, for the case that one of the `count` items that were stored is a float, or there are
+    none; `original`, by a replay, if all are ints (``ints``).
+    """
+    test = cx.expr("INTS and N > 0", INTS=ast.Name(ints, ast.Load()), N=count)
+    return guarded([test], original, lines or [ast.Pass()], cx)

@@ -318,7 +318,7 @@ def _call_fact(facts: Facts, e: ast.Call) -> Fact:
     1. calls whose result type does not depend on the operands' types: ``len``, ``int``, …
     2. reshapes, draws of random arrays, ``real`` and ``imag``, ``min`` and ``max`` of scalars
     3. pure functions and methods: by probing, with the shape and owner that rules give
-    4. ``sum``, ``min`` and ``max`` of a list of numbers; ``sum`` of a comprehension
+    4. ``sum``, ``min`` and ``max`` of an array or list of numbers; ``sum`` of a comprehension
     5. the rank that a rule gives; methods of lists; the type in the environment
     """
     target = called_function(facts, e.func)
@@ -327,7 +327,9 @@ def _call_fact(facts: Facts, e: ast.Call) -> Fact:
         return fact
     operands = [facts.of(a) for a in e.args]
     if target in (sum, min, max) and [(f.rank, f.list_depth) for f in operands] == [(1, 0)]:
-        return _list_number_fact(operands[0])
+        array = None if e.keywords else operands[0].array
+        is_sum = target is sum
+        return _array_fold_fact(facts, array, is_sum) if array else _list_number_fact(operands[0])
     if target is sum and isinstance(e.args[0], (ast.GeneratorExp, ast.ListComp)):
         return _sum_fact(facts, e, e.args[0])
     fact = _ranked_call(facts, e, target, operands)
@@ -434,6 +436,19 @@ def _list_number_fact(fact: Fact) -> Fact:
     ty = fact.list_type
     ints = ty is not None and ty.inner == ScalarType("i64", weak=True) and not ty.is_mixed
     return INT if ints else SCALAR
+
+
+def _array_fold_fact(facts: Facts, array: ArrayType, is_sum: bool) -> Fact:
+    """The fact about the builtin ``sum`` of a vector of this type, or about its ``min`` or ``max``:
+    an element; of ``sum`` the int 0, or what adding one and more elements to it gives.
+
+        sum(x[:w])      x: f64 array    →   the int 0 or an f64
+    """
+    item = fact_of_types(frozenset({ScalarType(array.dtype)}))
+    if not is_sum:
+        return item
+    first = operator_fact(facts, ast.Add(), INT, item)
+    return join_facts(INT, join_facts(first, operator_fact(facts, ast.Add(), first, item)))
 
 
 def _array_draw_fact(facts: Facts, draw: ArrayDraw) -> Fact:

@@ -6,7 +6,7 @@ of two paths. There is no bottom, as only code that may run has facts.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from loopir.lazy_dataclass import replace
@@ -18,8 +18,8 @@ from .type_probe import Types
 
 __all__ = [
     "Environment", "ARRAY_FLAGS", "Fact", "INT", "INT_TYPES", "REVERSED_ORDER", "SCALAR", "Shape",
-    "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "broadcast_rank", "fact_of_types", "join_facts",
-    "join_scalar_facts",
+    "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "broadcast_rank", "fact_of_types", "int_or_float64",
+    "join_facts", "join_scalar_facts",
 ]
 
 _NO_TYPES: Types = frozenset()
@@ -182,6 +182,16 @@ def fact_of_types(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:
     """The fact that a value has one of the types `kinds`; UNKNOWN if their ranks differ."""
     ranks = {_rank(t) for t in kinds}
     return Fact(ranks.pop(), kinds) if len(ranks) == 1 else UNKNOWN
+
+
+def int_or_float64(types: Iterable[ArrayType | ScalarType | Constant]) -> bool:
+    """Whether numbers of all `types` are Python's ints, and floats in 64 bits, Python's or NumPy's:
+    an array of them has dtype float64 if there is a float among them, and int64 if not.
+    """
+    kinds = {(t.dtype, t.weak) if isinstance(t, ScalarType) else ("", False) for t in types}
+    return ("i64", True) in kinds and len(kinds) > 1 and kinds <= {
+        ("i64", True), ("f64", True), ("f64", False)
+    }
 
 
 def _rank(t: ArrayType | ScalarType | Constant) -> int | None:

@@ -518,6 +518,10 @@ MACROS: tuple[Macro, ...] = (
     lazy_macro(  # np.array([e for v in x])
         "numpy.creation.array_comprehensions:array_comprehension", on(ast.Call, calls=[NUMPY]),
     ),
+    lazy_macro(  # y[i] = [e for v in x]
+        "numpy.creation.array_comprehensions:comprehension_store",
+        on(ast.Assign, targets=ast.Subscript, value=ast.ListComp),
+    ),
     comprehensions.collected_generator,       # list(e for v in x)
     # before ragged_list_comprehension, which would append item by item
     lazy_macro(  # [[i * j for j in range(m)] for i in x]

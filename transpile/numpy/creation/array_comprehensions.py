@@ -1,9 +1,10 @@
 """Arrays from comprehensions: loops that fill the array, or lists of lists, without the list.
 
 `comprehension_nest` analyses a comprehension (maybe of comprehensions or displays) as a loop nest
-with known trip counts: a `ComprehensionNest`. Three macros store its items by index:
-`array_comprehension` (``np.array([e for v in x])``), `stack_comprehension` (``np.vstack([row for
-…])``) and `rectangular_comprehension` (``[[e for j in …] for i in …]``, as lists of one length).
+with known trip counts: a `ComprehensionNest`. Four macros store its items by index:
+`array_comprehension` (``np.array([e for v in x])``), `comprehension_store` (``y[i] = [e for v in
+x]``), `stack_comprehension` (``np.vstack([row for …])``) and `rectangular_comprehension` (``[[e for
+j in …] for i in …]``, as lists of one length).
 """
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...analysis.type_inference.binding_facts import item_fact
+from loopir.dtypes import DTYPES
+
+from ...analysis.type_inference.binding_facts import bind_each, item_fact
 from ...analysis.type_inference.flow_facts import record_facts
-from ...analysis.type_inference.type_lattice import INT
+from ...analysis.type_inference.type_lattice import INT, int_or_float64
 from ...frontend.ast_names import bound_names, mentions_none_of, names_used, rename_names
 from ...frontend.ast_walk import copy_tree, is_suspending
 from ...frontend.core_nodes import copy_location
@@ -29,13 +32,20 @@ from ...frontend.macros.replay_guards import guarded
 from ...random_numbers import array_draw_of
 from ...types.effects import is_pure
 from ...types.value_types import ScalarType
-from ..array_nests import allocate_array, dtype_expr, product_of
+from ..array_nests import (
+    allocate_array,
+    dtype_expr,
+    product_of,
+    replay_if_all_ints,
+    store_noting_ints,
+)
 from ..call_arguments import numpy_function_name
 from ..function_table import ARRAY_OF_ITEMS, FUNCTIONS
 
 __all__ = [
     "Comprehension", "ComprehensionNest", "ComprehensionLoop", "comprehension_nest", "item_types",
-    "array_comprehension", "rectangular_comprehension", "zero_of_type", "stack_comprehension",
+    "array_comprehension", "comprehension_store", "rectangular_comprehension", "zero_of_type",
+    "stack_comprehension",
 ]
 
 Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp
@@ -188,8 +198,9 @@ _ZERO_ITEMS: dict[str, bool | int | float] = {"i64": 0, "f64": 0.0, "bool": Fals
 @fires_on(ast.Call, calls=ARRAY_OF_ITEMS)
 def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.array([e for v in x])`` → an array filled by a loop, without a list. The call is
-    replayed for an empty array of other items than floats, which NumPy makes one of floats. An
-    array of numbers that is a result of the function stays: it is made of the list at the return.
+    replayed for an empty array of other items than floats, which NumPy makes one of floats; and
+    where items may be ints or floats, and all are ints. An array of numbers that is a result of the
+    function stays: it is made of the list at the return.
 
         u = np.array([v * 2 for v in x])
         z = np.array([v for v in x if v > s])
@@ -229,11 +240,12 @@ def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
         nest = comprehension_nest(comprehension, cx)
         if nest is None or nest.width == 0 or (is_fromiter and (nest.axes[1:] or nest.width)):
             return None
-        inferred = dtype_argument is None
-        if dtype_argument is None:
-            dtype = _common_dtype(item_types(nest.items, cx))
-        else:
+        if dtype_argument is not None:
             dtype = _dtype_given(dtype_argument, cx)
+            inferred = None
+        else:
+            inferred = item_types(nest.items, cx)
+            dtype = "f64" if int_or_float64(inferred) else _common_dtype(inferred)
         return None if dtype is None else _filled_array(name, node, nest, dtype, inferred, cx)
 
     try:
@@ -254,6 +266,68 @@ def _rows_as_lists(comprehension: Comprehension, cx: Context) -> Comprehension:
             new.elt = _rows_as_lists(row, cx)
             return new
     return comprehension
+
+
+@fires_on(ast.Assign, targets=ast.Subscript, value=ast.ListComp)
+def comprehension_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """A comprehension of numbers that is stored into an array → an array of the same dtype, which
+    a loop fills.
+
+        X[i] = [v * 2 for v in x]
+    →
+        _a = np.empty(len(x), np.float64)
+        for _i in range(len(x)):
+            _v = x[_i]
+            _a[_i] = _v * 2
+        _row = X[i]
+        if X.shape[1] != len(x):
+            "Python's to answer"
+            X[i] = _a
+        else:
+            for _i_1 in range(X.shape[1]):
+                X[i, _i_1] = _a[_i_1]
+    """
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.ListComp):
+        return None
+    (target,), items = node.targets, node.value
+    array = cx.fact(target).array
+    if array is None or array.dtype not in DTYPES or is_suspending(items) or bound_names(items):
+        return None
+    if not _has_scalar_items(items, cx):
+        return None
+    facts_before = dict(cx.facts.known)
+    name = cx.fresh("a")
+
+    def make() -> list[ast.stmt] | None:
+        nest = comprehension_nest(items, cx)
+        if nest is None or nest.width == 0:
+            return None
+        made = cx.expr("NP.array(E, dtype=T)", NP=cx.numpy, E=items, T=dtype_expr(array.dtype, cx))
+        assert isinstance(made, ast.Call)
+        return [
+            *_filled_array(name, made, nest, array.dtype, None, cx),
+            *cx.code("TO = NAME", TO=target, NAME=name),
+        ]
+
+    try:
+        return cx.with_before(make)
+    finally:
+        cx.facts.known = facts_before
+
+
+def _has_scalar_items(comprehension: ast.ListComp, cx: Context) -> bool:
+    """Whether the items of a comprehension are scalars, or rows of scalars.
+    """
+    with cx.facts.tentatively():
+        for g in comprehension.generators:
+            bind_each(cx.facts, g.target, g.iter)
+        match comprehension.elt:
+            case ast.ListComp() as row:
+                return _has_scalar_items(row, cx)
+            case ast.List(elts=elts) | ast.Tuple(elts=elts):
+                return all(cx.fact(e).rank == 0 for e in elts)
+            case e:
+                return cx.fact(e).rank == 0
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
@@ -360,14 +434,16 @@ def _dtype_given(argument: ast.expr, cx: Context) -> str | None:
 
 
 def _filled_array(
-    name: str, node: ast.Call, nest: ComprehensionNest, dtype: str, inferred: bool, cx: Context
+    name: str, node: ast.Call, nest: ComprehensionNest, dtype: str,
+    item_types: set[ScalarType] | None, cx: Context,
 ) -> list[ast.stmt]:
     """Statements that bind `name` to an array of the items of the nest. With a test, the array has
     room for all iterations and is cut to the count.
 
-    `inferred`: the dtype is that of the items, and not an argument. The call is replayed where the
-    result is empty and NumPy would make it one of floats, and where an axis is empty around an
-    inner one, whose length NumPy does not see then.
+    `item_types`: if the dtype is that of the items, and not an argument, their types. The call is
+    replayed where the result is empty and NumPy would make it one of floats, and where an axis is
+    empty around an inner one, whose length NumPy does not see then; and where items may be ints or
+    floats, but all are ints.
     """
     setup = cx.take_before()
     lengths = _axis_lengths(nest, cx)
@@ -378,23 +454,28 @@ def _filled_array(
         if count
         else [_flat_position(axis, cx) for axis in nest.axes]
     )
+    ints = cx.fresh("ints") if int_or_float64(item_types or ()) else None
     body: list[ast.stmt] = []
     for k, e in enumerate(nest.items):
         index = [*subscripts, ast.Constant(k)] if width else subscripts
-        body += cx.code("X = E", X=_store_target(name, index, cx), E=e)
+        body += store_noting_ints(_store_target(name, index, cx), e, ints, cx)
     if count and nest.test:
         text = "if TEST:\n    BODY\n    N = N + 1"
         body = cx.code(text, TEST=nest.test, BODY=body, N=count)
     body = _loops_around(nest, body, cx)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lines = [allocate_array(name, [*lengths, *width], dtype, cx), *body]
-    inferred = inferred and dtype != "f64"
+    inferred = item_types is not None and dtype != "f64"
     if count:
         lines[1:1] = cx.code("N = 0", N=count)
         lines += cx.code("NAME.resize(N, refcheck=False)", NAME=name, N=count)
         if inferred:
             lines += guarded([cx.expr("N == 0", N=count)], original, [ast.Pass()], cx)
             inferred = False
+    if ints is not None:
+        lines[1:1] = cx.code("INTS = True", INTS=ints)
+        items = ast.Name(count, ast.Load()) if count else lengths[-1]
+        lines += replay_if_all_ints(ints, items, original, [], cx)
     may_not_be_empty = lengths if inferred or width else lengths[:-1]
     checks = [c for loop in nest.loops for c in loop.checks]
     checks += [cx.expr("N < 1", N=n) for n in may_not_be_empty]
