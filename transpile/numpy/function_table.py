@@ -74,6 +74,7 @@ _grid = partial(Expansion, "functions.index_grids")
 _window = partial(Expansion, "functions.convolve_gradient")
 _interp = partial(Expansion, "functions.linear_interp")
 _search = partial(Expansion, "functions.searchsorted")
+_polynomial = partial(Expansion, "functions.polynomials")
 
 _FUNCTION_ROWS = (
     Row("all", rank="fold", arrays=1, lists=True, reduction=Fold("logical_and", 1)),
@@ -233,7 +234,9 @@ _FUNCTION_ROWS = (
         loops=_quantile("a q axis", "percentile_rule")),
     Row("permute_dims", result="view", view=_view("a axes", "transpose_rule")),
     Row("place", pure=False, typed=False, result="none"),
-    Row("polyval", formula=_formula("p x", "polyval_formula")),
+    Row("polymul", arrays=2),
+    Row("polyval", formula=_formula("p x", "polyval_formula"),
+        loops=_polynomial("p x", "polyval_rule")),
     Row("positive", formula=_formula("x", "positive_rule")),
     Row("prod", rank="fold", arrays=1, lists=True, reduction=Fold("multiply", 1, initial=True),
         accumulator=REDUCE_ARGUMENTS),

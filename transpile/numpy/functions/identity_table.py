@@ -228,6 +228,9 @@ IDENTITIES: tuple[Identity, ...] = (
         result="NP.cov(A, Y, ddof=0)",
     ),
     _identity(call="ediff1d a", result="NP.diff(A)", rank=1, kinds="iuf"),
+    # NumPy trims coefficients that are 0 at the start
+    _identity(call="polymul a b", result="NP.convolve(A, B)", rank=1, kinds="f",
+              replay_if=["A[0] == 0", "B[0] == 0"]),
     _identity(call=_NORM_SIGNATURE, result="NP.sqrt(NP.sum(A * A))", kinds="f"),
     _identity(
         call=_NORM_SIGNATURE,
