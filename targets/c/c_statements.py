@@ -196,8 +196,9 @@ def _store(n: ir.Store, s: Scope) -> str:
     The headers define these functions for each target: ``tp_storemask`` is one instruction on
     AVX-512, and on AVX2 for lanes of 32 and 64 bits (`avx2.h`); elsewhere it stores lane by lane
     (`vector.h`), and so does ``tp_storemaskdown``, which else reverses the lanes and the mask.
-    Lanes of 8 and 16 bits under masks that are lanes have ``tp_scatter`` for both. A packed bool
-    array has its own forms (`_store_bits`).
+    Lanes of 8 and 16 bits under masks that are lanes have ``tp_scatter`` for both, but for the
+    first lanes side by side: ``tp_storepart``. A packed bool array has its own forms
+    (`_store_bits`).
     """
     if n.array in s.bits:
         return _store_bits(n, s)
@@ -212,6 +213,8 @@ def _store(n: ir.Store, s: Scope) -> str:
             mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
             function = "tp_storemask" if step_on_unit_axis == 1 else "tp_storemaskdown"
             return f"{function}_{v.name}({address}, {text}, {mask});"
+        if step_on_unit_axis == 1 and s.vector and active == s.vector.element_mask:
+            return f"tp_storepart_{v.name}({address}, {text}, {s.vector.count});"
         bits = mask_bits(active, v.lanes, s.target)
         return f"tp_scatter_{v.name}((char *)({address}), {stride}, {text}, {bits});"
     if step_on_unit_axis == 1 and s.vector and s.vector.streamed == n:

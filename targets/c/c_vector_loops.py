@@ -38,8 +38,8 @@ from ..legalization.vector_cost_model import (
     GROUPS_OF_PART,
     accumulators_in_registers,
     can_jam_inner_loops,
+    ends_with_whole_register,
     is_streaming_store,
-    may_run_twice,
     recomputes_predicate,
     registers_at_once,
     store_to_align,
@@ -242,7 +242,7 @@ class _VectorLoop:
         yield "{"
         yield f"int64_t {self.i} = {lo};"
         yield f"const int64_t {self.end} = {hi};"
-        if self.s.target.masks == "lanes" and may_run_twice(self.n, self.s.kernel):
+        if ends_with_whole_register(self.n, self.s.kernel, self.s.target):
             self.first = inner.fresh(f"{self.n.var}_first")
             yield f"const int64_t {self.first} = {self.i};"
         yield from self._phases(inner)
@@ -554,14 +554,14 @@ class _VectorLoop:
             for (; stop - i >= 4; i += 4, r++) { … }         whole registers, without a mask
             if (i < stop) { live = tp_first(stop - i); … }   the partial one, under a mask
 
-        If elements may run twice (`may_run_twice`), and there are four, the last register is a
-        whole one that ends at `stop`, which takes a fraction of the time. Where masks are bits, one
-        loop runs all registers under a mask, which costs nothing. `r`: the register of each
-        accumulator to use, a number, or a C name that counts.
+        If elements may run twice (`ends_with_whole_register`), and there are four, the last
+        register is a whole one that ends at `stop`, which takes a fraction of the time. Where masks
+        are bits, one loop runs all registers under a mask, which costs nothing. `r`: the register
+        of each accumulator to use, a number, or a C name that counts.
         """
         advance = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
         has_bit_masks = s.target.masks == "bits"
-        if self.width == 1 or (not has_bit_masks and self.count > 1):
+        if self.width == 1 or self.first or (not has_bit_masks and self.count > 1):
             yield from ["for (;;) {"] if self.first else []
             yield f"for (; {stop} - {self.i} >= {self.width}; {advance}) {{"
             yield from self._register(s, r, self.i)

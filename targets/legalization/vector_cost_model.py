@@ -24,8 +24,8 @@ from ..isa.target import Target, Vec
 
 __all__ = [
     "GROUPS_OF_PART", "store_to_align", "recomputes_predicate", "accumulators_in_registers",
-    "interleaved_neighbour", "can_jam_inner_loops", "may_run_twice", "are_interleaved_stores",
-    "is_streaming_store", "registers_at_once", "registers_per_group", "vector_cost",
+    "interleaved_neighbour", "can_jam_inner_loops", "ends_with_whole_register",
+    "are_interleaved_stores", "is_streaming_store", "registers_at_once", "registers_per_group", "vector_cost",
 ]
 
 _MAX_UNROLLED_COST = 96.0
@@ -207,7 +207,27 @@ def store_to_align(
     return store if stride == 1 or (stride == 2 and is_pair) else None
 
 
-def may_run_twice(loop: ir.VecLoop | ir.PredLoop, kernel: ir.Kernel | None) -> bool:
+def ends_with_whole_register(
+    loop: ir.VecLoop | ir.PredLoop, kernel: ir.Kernel | None, target: Target
+) -> bool:
+    """Whether the last elements of a legal `loop` are computed in a whole register, which repeats
+    some elements of the register before, in place of a partial register under a mask::
+
+        for i in vec(0, 11, width=4): y[i:4] = x[i:4] + x[i + 1:4]
+        the elements 0 to 3, 4 to 7, and 7 to 10
+
+    That takes a fraction of the time where masks are lanes, if a group has several registers, or a
+    partial register is loaded in pieces: one of 8 or 16 bits a lane.
+    """
+    assert isinstance(loop.width, int)
+    if target.masks != "lanes" or loop.width == 1 or not _may_run_twice(loop, kernel):
+        return False
+    return loop.group != loop.width or any(
+        isinstance(n, ir.Load) and n.lanes != 1 and DTYPES[n.dtype].bits < 32 for n in walk(loop)
+    )
+
+
+def _may_run_twice(loop: ir.VecLoop | ir.PredLoop, kernel: ir.Kernel | None) -> bool:
     """Whether an iteration of `loop` may run a second time: it stores the same again, since the
     loop reads nothing that it writes, stores to each array once, and carries nothing.
 

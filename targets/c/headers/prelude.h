@@ -23,6 +23,25 @@ static inline T tp_abs_D(T a) { return a; }
 /* f */
 static inline T tp_abs_D(T a) { return __builtin_fabsF(a); }
 
+/* u64: the first n bytes from p on, at most 8, and zeros; 0 if n <= 0. Reads no byte behind them */
+static inline T tp_firstbytes_D(const void *p, int64_t n)
+{
+    const char *from = p;
+    T all;
+    uint32_t a, b;
+    if (n >= 8) {
+        __builtin_memcpy(&all, from, 8);
+        return all;
+    }
+    if (n >= 4) {
+        __builtin_memcpy(&a, from, 4), __builtin_memcpy(&b, from + n - 4, 4);
+        return a | (T)b << 8 * (n - 4);
+    }
+    if (n <= 0) return 0;
+    const uint8_t *at = p;
+    return at[0] | (T)at[n >> 1] << 8 * (n >> 1) | (T)at[n - 1] << 8 * (n - 1);
+}
+
 /* f: a if a < b, else b. Without AVX-512, minsd would raise `invalid` on a NaN, so the comparison is a quiet one; of AVX with a blend, since GCC moves the result of a branch through the general registers */
 static inline T tp_lesser_D(T a, T b)
 {

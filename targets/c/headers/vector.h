@@ -73,6 +73,24 @@ static inline BYTES tp_tobytes_V(V a) { return tp_cast_D_BYTES(a) & 1; }
 /* m */
 static inline BYTES tp_tobytes_M(M a) { return tp_select_BYTES(a, tp_splat_BYTES(1), (BYTES){0}); }
 
+/* i8 u8 i16 u16 128 lanes: as below, in words */
+static inline V tp_loadpart_V(const T *p, int64_t n)
+{
+    typedef uint64_t words __attribute__((vector_size(16)));
+    int64_t size = n * (int64_t)sizeof(T);
+    words w = {tp_firstbytes_u64(p, size), tp_firstbytes_u64((const char *)p + 8, size - 8)};
+    return tp_select_V(tp_first_I(n), (V)w, tp_splat_V(*p));
+}
+/* i8 u8 i16 u16 256 lanes: the same */
+static inline V tp_loadpart_V(const T *p, int64_t n)
+{
+    typedef uint64_t words __attribute__((vector_size(32)));
+    int64_t size = n * (int64_t)sizeof(T);
+    const char *at = (const char *)p;
+    uint64_t a = tp_firstbytes_u64(at, size), b = tp_firstbytes_u64(at + 8, size - 8), c = 0, d = 0;
+    if (size > 16) c = tp_firstbytes_u64(at + 16, size - 16), d = tp_firstbytes_u64(at + 24, size - 24);
+    return tp_select_V(tp_first_I(n), (V)(words){a, b, c, d}, tp_splat_V(*p));
+}
 /* iuf: the first n elements; inactive lanes have copies of element 0, so that they raise no other flags */
 static inline V tp_loadpart_V(const T *p, int64_t n)
 {
@@ -228,6 +246,21 @@ static inline void tp_scatter_V(char *p, int64_t s, V v, uint64_t on)
         __asm__("" : "+r"(to));
         *to = v[k];
     }
+}
+
+/* i8 u8 i16 u16: store the first n lanes, one or more, in two pieces that may overlap */
+static inline void tp_storepart_V(T *p, V v, int64_t n)
+{
+    const char *from = (const char *)&v;
+    char *to = (char *)p;
+    int64_t size = n * (int64_t)sizeof(T);
+#define TP_ENDS(piece) __builtin_memcpy(to, from, piece), __builtin_memcpy(to + size - piece, from + size - piece, piece)
+    if (sizeof(V) > 16 && size >= 16) TP_ENDS(16);
+    else if (sizeof(V) > 8 && size >= 8) TP_ENDS(8);
+    else if (sizeof(V) > 4 && size >= 4) TP_ENDS(4);
+    else if (size >= 2) TP_ENDS(2);
+    else *to = *from;
+#undef TP_ENDS
 }
 
 /* iuf */

@@ -31,13 +31,13 @@ APART = (-3, -1, 2, 3, 4, 5)
 
 
 @cache
-def copies(beside: str | None, *, down: bool = False) -> ir.Kernel:
+def copies(beside: str | None, *, down: bool = False, side: bool = False) -> ir.Kernel:
     """Copies an array of each dtype, alone in its loop or beside one that makes lanes wider; or
-    neighbours, last to first.
+    neighbours, last to first; or `side` by side.
     """
     params, loops = [], []
     for d in NUMBERS:
-        params += [f"x_{d}: {d}[{'::1' if down else ':'}]", f"y_{d}: mut({d}[::1])"]
+        params += [f"x_{d}: {d}[{'::1' if down or side else ':'}]", f"y_{d}: mut({d}[::1])"]
         element = f"x_{d}[y_{d}.shape[0] - 1 - i:W:-1]" if down else f"x_{d}[i:W]"
         loops.append(f"    for i in vec(0, y_{d}.shape[0], width=W):")
         loops.append(f"        y_{d}[i:W] = {element}")
@@ -74,14 +74,18 @@ def test_elements_apart(target: str, beside: str | None) -> None:
 
 @pytest.mark.share(12)
 @pytest.mark.parametrize("beside", [None, "f32", "f64"])
+@pytest.mark.parametrize("down", [True, False])
 @pytest.mark.parametrize("target", RUNNABLE)
-def test_neighbours_downwards(target: str, beside: str | None) -> None:
-    kernel = copies(beside, down=True)
+def test_neighbours_in_both_directions(target: str, down: bool, beside: str | None) -> None:
+    """Nothing is stored behind them."""
+    kernel = copies(beside, down=down, side=not down)
     for n in LENGTHS if target != "neon" else (1, 19, 65):
-        args = {p.name: spaced(p.dtype, n, 1) for p in kernel.params}
-        assert run_native(kernel, target, args) == 0
+        homes = {p.name: spaced(p.dtype, n + 3, 1) for p in kernel.params}
+        assert run_native(kernel, target, {k: a[:n] for k, a in homes.items()}) == 0
         for d in NUMBERS:
-            assert args[f"y_{d}"].tobytes() == args[f"x_{d}"][::-1].tobytes(), (d, n)
+            want = homes[f"x_{d}"][:n][:: -1 if down else 1]
+            assert homes[f"y_{d}"][:n].tobytes() == want.tobytes(), (d, n)
+            assert homes[f"y_{d}"][n:].tobytes() == spaced(d, n + 3, 1)[n:].tobytes(), (d, n)
 
 
 PAIRS = {
@@ -241,7 +245,7 @@ def _between_walls(size: int) -> int:
 
 def _against_walls(target: str, beside: str | None) -> None:
     """Every copy, of arrays that begin with the first byte of their pages or end with the last."""
-    kernel, down = copies(beside), copies(beside, down=True)
+    kernel, side = copies(beside), (copies(beside, down=True), copies(beside, side=True))
     homes = {p.name: _between_walls(1) for p in kernel.params if not p.written}
     for n in (x for x in LENGTHS if 0 < x < 80):
         for apart in (1, 2, 3, 4):
@@ -256,7 +260,8 @@ def _against_walls(target: str, beside: str | None) -> None:
                     at = homes[p.name] + (_PAGE - room if last else 0)
                     memory = (ctypes.c_char * room).from_address(at)
                     args[p.name] = np.frombuffer(memory, kind)[::apart]
-                assert run_native(down if apart == 1 else kernel, target, args) == 0
+                for k in side if apart == 1 else (kernel,):
+                    assert run_native(k, target, args) == 0
                 if apart == 2 and beside is None:
                     _pairs_against_walls(target, homes, n, last)
 
