@@ -7,7 +7,7 @@ from typing import Any
 from ...algebra.constant_folding import literal, neutral_element
 from ...algebra.rewrite_rules import select_to_extremum
 from ...analysis.mod_ref import AliasInfo, arrays_written
-from ...ir_names import names_read
+from ...ir_names import changed_names, names_read
 from ...ir_traversal import is_innermost, map_children, walk
 from ...nodes import Assign, Call, Const, Expr, Kernel, Loop, Stmt, Var
 from ...statement_blocks import map_statements
@@ -25,7 +25,8 @@ _COMPARISON_OPERANDS = {
 
 def lower_selects(kernel: Kernel) -> Kernel:
     """Turn a select of a value that the loop carries into a bitwise blend, where its condition
-    depends on array elements (`_selects_on_path`), and one of two float constants.
+    depends on array elements (`_selects_on_path`), and one of two floats that the loop does not
+    change.
 
     A C compiler is free to compile ``c ? a : b`` to a branch, and does so here. A branch whose
     condition is data is often mispredicted. A blend, ``(a & m) | (b & ~m)``, is not compiled to a
@@ -72,7 +73,8 @@ def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
     definitions = {s.name: s.value for s in assigned if not memory.crosses(s.value, loop.body)}
     selects = {n for a in loop.accs for n in _selects_on_path(loop, a.name, a.step, memory)}
     calls = (n for n in walk(loop) if isinstance(n, Call))
-    selects |= {n for n in calls if _is_of_constants(n, definitions)}
+    changed = changed_names(loop)
+    selects |= {n for n in calls if _is_of_invariants(n, definitions, changed)}
 
     def edit(n: Any) -> Any:
         """`n` with the selects in it replaced."""
@@ -120,16 +122,19 @@ def _named_extremum(n: Call, definitions: Mapping[str, Expr]) -> Expr | None:
     return None
 
 
-def _is_of_constants(n: Call, definitions: Mapping[str, Expr]) -> bool:
-    """Whether `n` selects one of two float constants by an order of floats: a C compiler chooses
-    their bits among integers, and moves these to a float register, in three times the time.
+def _is_of_invariants(
+    n: Call, definitions: Mapping[str, Expr], changed: Collection[str]
+) -> bool:
+    """Whether `n` selects one of two floats that are constants, or names that the loop does not
+    have in `changed`, by an order of floats: a C compiler chooses their bits among integers, and
+    moves these to a float register, in three times the time.
     """
     if n.op != "select" or n.dtype not in FLOAT_DTYPES:
         return False
     cond, *values = n.args
     comparison = definitions.get(cond.name) if isinstance(cond, Var) else cond
     return (
-        all(isinstance(v, Const) for v in values)
+        all(isinstance(v, Const) or isinstance(v, Var) and v.name not in changed for v in values)
         and isinstance(comparison, Call)
         and comparison.op in ("lt", "le", "gt", "ge")
         and comparison.args[0].dtype == n.dtype
