@@ -25,11 +25,11 @@ from ..nodes import (
 )
 
 __all__ = [
-    "carries_bools", "carries_indices", "carries_values", "chooses", "contains_groups",
-    "converts_in_nests", "counts_bits_in_nests", "counts_in_lanes", "divides",
+    "carries_bools", "carries_indices", "carries_low_bits", "carries_values", "chooses",
+    "contains_groups", "converts_in_nests", "counts_bits_in_nests", "counts_in_lanes", "divides",
     "has_checks_or_roots", "has_constant_trips", "has_exits", "has_vector_maps_in_loops",
-    "in_branches", "masks_integers", "owns_bools", "scalar_loops", "selects", "shifts_or_masks",
-    "stores_in_loops", "widens_elements",
+    "in_branches", "masks_integers", "owns_bools", "reads_integers", "scalar_loops", "selects",
+    "shifts_or_masks", "stores_in_loops", "widens_elements",
 ]
 
 
@@ -113,6 +113,12 @@ def masks_integers(kernel: Kernel) -> bool:
     return not {"bitand", "mod"}.isdisjoint(ops_within(kernel))
 
 
+def carries_low_bits(kernel: Kernel) -> bool:
+    """Whether a loop has an int as an accumulator, and low bits of products are selected."""
+    has_products = "mul" in ops_within(kernel) and masks_integers(kernel)
+    return has_products and carries_indices(kernel)
+
+
 def counts_bits_in_nests(kernel: Kernel) -> bool:
     """Whether bits are selected in a kernel with nested loops."""
     return shifts_or_masks(kernel) and contains_nest(kernel)
@@ -158,6 +164,12 @@ def widens_elements(kernel: Kernel) -> bool:
     return has_narrow and any(p.rank is None and p.dtype == INDEX for p in kernel.params)
 
 
+def reads_integers(kernel: Kernel) -> bool:
+    """Whether the kernel has an array of integers of 32 or 64 bits, and checks for overflow."""
+    has_integers = any(p.rank and p.dtype in ("i32", "i64") for p in kernel.params)
+    return has_integers and not _OVERFLOWS.isdisjoint(ops_within(kernel))
+
+
 def owns_bools(kernel: Kernel) -> bool:
     """Whether an array of bools is made for the kernel alone."""
     return any(p.owned and p.dtype == "bool" for p in kernel.params)
@@ -165,6 +177,8 @@ def owns_bools(kernel: Kernel) -> bool:
 
 _BIT_OPS = frozenset(("shr", "bitand"))
 """The operations that select bits of an integer."""
+
+_OVERFLOWS = frozenset(("add_over", "sub_over", "mul_over"))
 
 _CONVERSIONS = frozenset(("cast", "floordiv", "mod"))
 

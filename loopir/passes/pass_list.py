@@ -17,6 +17,7 @@ from ..process.lazy_function import lazy_function
 from .pass_conditions import (
     carries_bools,
     carries_indices,
+    carries_low_bits,
     carries_values,
     chooses,
     contains_groups,
@@ -31,6 +32,7 @@ from .pass_conditions import (
     in_branches,
     masks_integers,
     owns_bools,
+    reads_integers,
     scalar_loops,
     selects,
     shifts_or_masks,
@@ -57,6 +59,7 @@ inductive_ranges = lazy_function(__package__, "checks.inductive_ranges")
 nest_ranges = lazy_function(__package__, "checks.nest_ranges")
 range_checks = lazy_function(__package__, "checks.range_checks")
 repeated_checks = lazy_function(__package__, "checks.repeated_checks")
+version_small_elements = lazy_function(__package__, "checks.version_small_elements")
 block_cache = lazy_function(__package__, "loops.block_cache")
 block_rows = lazy_function(__package__, "loops.block_rows")
 distribute = lazy_function(__package__, "loops.distribute")
@@ -92,6 +95,7 @@ minmax_split = lazy_function(__package__, "reduce.minmax_split")
 peel_store_forward = lazy_function(__package__, "reduce.peel_store_forward")
 skip_blocks = lazy_function(__package__, "reduce.skip_blocks")
 version_short_reductions = lazy_function(__package__, "reduce.version_short_reductions")
+back_substitution = lazy_function(__package__, "scalar.back_substitution")
 common_subexpressions = lazy_function(__package__, "scalar.common_subexpressions")
 exit_values = lazy_function(__package__, "scalar.exit_values")
 hoist = lazy_function(__package__, "scalar.hoist")
@@ -188,6 +192,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=popcount_loops, needs=(While,),
         reason="loops around are innermost once check_elimination has dropped what never fails",
+    ),
+    Pass(
+        run=version_small_elements, needs=(Loop, Check), when=reads_integers,
+        reason="bodies have no checks that others imply; before nests are split and permuted",
     ),
     Pass(
         run=nest_ranges, needs=(Check,), when=contains_nest,
@@ -413,6 +421,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=jam_rows, when=has_vector_maps_in_loops, takes_machine=True,
         reason="takes rows without reductions, which jam leaves; then their loads are shared",
+    ),
+    Pass(
+        run=back_substitution, needs=(Loop,), when=carries_low_bits,
+        reason="the loops that are not vectorised by now remain scalar; their bodies are small yet",
     ),
     Pass(
         run=if_convert_scalar, when=lambda k: any(contains(loop, If) for loop in scalar_loops(k)),

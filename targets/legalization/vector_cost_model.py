@@ -25,7 +25,8 @@ from ..isa.target import Target, Vec
 __all__ = [
     "GROUPS_OF_PART", "store_to_align", "recomputes_predicate", "accumulators_in_registers",
     "interleaved_neighbour", "can_jam_inner_loops", "ends_with_whole_register",
-    "are_interleaved_stores", "is_streaming_store", "registers_at_once", "registers_per_group", "vector_cost",
+    "are_interleaved_stores", "is_streaming_store", "registers_at_once", "registers_per_group",
+    "vector_cost",
 ]
 
 _MAX_UNROLLED_COST = 96.0

@@ -134,7 +134,7 @@ def _is_of_invariants(
     cond, *values = n.args
     comparison = definitions.get(cond.name) if isinstance(cond, Var) else cond
     return (
-        all(isinstance(v, Const) or isinstance(v, Var) and v.name not in changed for v in values)
+        all(isinstance(v, Const) or (isinstance(v, Var) and v.name not in changed) for v in values)
         and isinstance(comparison, Call)
         and comparison.op in ("lt", "le", "gt", "ge")
         and comparison.args[0].dtype == n.dtype

@@ -355,12 +355,15 @@ def _loops_too_short(kernel: Kernel, *, reassociate: bool) -> dict[int, Rejectio
 
 
 def _may_be_short(loop: Loop) -> bool:
-    """Whether `loop` is innermost, and may have few iterations by what its end is: a name, or a
-    minimum.
+    """Whether `loop` is innermost, and may have few iterations by what its ends are: names, or
+    extrema.
     """
-    end = loop.range.hi if isinstance(loop.range, Interval) else None
-    is_bounded = isinstance(end, Var) or (isinstance(end, Call) and end.op == "min")
-    return is_bounded and is_innermost(loop)
+    if not isinstance(loop.range, Interval) or not is_innermost(loop):
+        return False
+    return any(
+        isinstance(end, Var) or (isinstance(end, Call) and end.op == op)
+        for end, op in ((loop.range.lo, "max"), (loop.range.hi, "min"))
+    )
 
 
 def _ascending(

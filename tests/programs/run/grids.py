@@ -64,3 +64,28 @@ def bits(K, n):
     for i in range(len(K)):
         total ^= np.bitwise_or.reduce(K[i]) & n
     return total, np.bitwise_and.reduce(K, axis=0), np.subtract.accumulate(K, axis=1), K.ravel("F")
+
+
+def spins(dtype, *values):
+    """Of a size that no sum or product of a few exceeds, mostly; or of one that some exceed."""
+    return lambda n, rng: (rng.choice(np.array(values, dtype), (5, n + 2)),)
+
+
+@on_arrays(
+    small=spins(np.int64, -1, 1, 0), large=spins(np.int64, 2**30, -(2**30), 5),
+    at_the_bound=spins(np.int64, -(2**30), 2**30 - 1), beyond=spins(np.int64, 2**31, -(2**32) - 1),
+    over=spins(np.int64, 2**62, 2**61, -3), i32=spins(np.int32, 1, -1, 2**13),
+    i32_over=spins(np.int32, 2**15, -(2**15), 2**30),
+)
+def neighbours_of_integers(s):
+    """Sums and products that need no checks where the elements are small."""
+    n, m = s.shape
+    energy, out = 0, np.zeros_like(s)
+    for i in range(n):
+        for j in range(m):
+            energy -= s[i, j] * (s[(i + 1) % n, j] + s[i, (j + 1) % m])
+    for i in range(1, n - 1):
+        for j in range(1, m - 1):
+            c = s[i - 1, j] + s[i + 1, j] + s[i, j - 1] + s[i, j + 1] - s[i, j]
+            out[i, j] = c if c > 3 else -1
+    return energy, out

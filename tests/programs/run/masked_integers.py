@@ -34,6 +34,32 @@ def random_numbers(out, seed):
     return s
 
 
+@program(sizes=SIZES, seed=seeds(42, -7, 2**31, -(2**30), 0))
+def points_in_a_circle(out, seed):
+    """Two random numbers an iteration; other values are carried along."""
+    s, count, before = seed, 0, seed
+    for i in range(len(out)):
+        s = (1103515245 * s + 12345) % 2147483648
+        x = s / 2147483648
+        s = (1103515245 * s + 12345) % 2147483648
+        y = s / 2147483648
+        if x * x + y * y < 1:
+            count += 1
+        out[i] = before % 1000 - (s & 0xFFF)
+        before = s
+    return count, before
+
+
+@program(sizes=SIZES, seed=lambda n, rng: (np.arange(n), 7 - n))
+def shuffled(x, seed):
+    s = seed
+    for i in range(len(x) - 1, 0, -1):
+        s = (s * 1664525 + 1013904223) % 2**32
+        j = s % (i + 1)
+        x[i], x[j] = x[j], x[i]
+    return s
+
+
 @program(sizes=SIZES, seed=seeds(1, 2**40, -(2**45) + 1))
 def shifted(out, x):
     for i in range(len(out)):
