@@ -33,7 +33,6 @@ from .pass_conditions import (
     masks_integers,
     owns_bools,
     reads_integers,
-    scalar_loops,
     selects,
     shifts_or_masks,
     stores_in_loops,
@@ -427,7 +426,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="the loops that are not vectorised by now remain scalar; their bodies are small yet",
     ),
     Pass(
-        run=if_convert_scalar, when=lambda k: any(contains(loop, If) for loop in scalar_loops(k)),
+        run=if_convert_scalar, when=lambda k: contains(k, If) and contains(k, Loop | While),
         reason="the loops that are not vectorised by now remain scalar",
     ),
     Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),

@@ -5,6 +5,8 @@ import re
 from dataclasses import field
 
 from loopir import nodes as ir
+from loopir.dtypes import DTYPES
+from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record, replace
 from loopir.status_bits import check_status
 
@@ -148,6 +150,15 @@ class Scope:
         is_scalar = self.in_loop and self.vector is None
         return f"TP_RAISED({status});" if is_scalar else f"status |= {status};"
 
+    def unless(self, check: ir.Check, text: str) -> str:
+        """The C of a scalar `check`, whose condition is `text`. Alternatives of integers are tested
+        together: the C compiler would branch on each, also on those that the data decide.
+        """
+        has_alternatives = isinstance(check.cond, ir.Call) and check.cond.op == "or"
+        if has_alternatives and not any(_is_float_call(n) for n in walk(check.cond)):
+            text = f"(TP_AT_ONCE({text}))"
+        return f"if (!{text}) {self.failed(check)}"
+
     def fresh(self, name: str) -> str:
         """An unused C name similar to `name`."""
         plain = name if name.isascii() else "v" + "".join(f"{ord(c):x}" for c in name)
@@ -172,3 +183,8 @@ class Scope:
         """
         self.used.add(name)
         return self.names[name]
+
+
+def _is_float_call(n: ir.Node) -> bool:
+    """Whether `n` is an operation on floats."""
+    return isinstance(n, ir.Call) and any(DTYPES[a.dtype].kind == "f" for a in n.args)

@@ -429,7 +429,7 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             ]
             yield from _under_mask(mask, append_lines, s)
         case ir.Check(cond):
-            yield f"if (!{parenthesized(expr(cond, s))}) {s.failed(n)}"
+            yield s.unless(n, parenthesized(expr(cond, s)))
         case ir.Break(cond):
             yield f"if {parenthesized(expr(cond, s))} {s.leave};"
         case ir.Return():

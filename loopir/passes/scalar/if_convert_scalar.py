@@ -7,23 +7,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import select_to_extremum
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
-from ...ir_names import FreshNames, names_read
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import is_innermost, walk
 from ...lazy_dataclass import replace
-from ...nodes import Assign, Call, Const, Expr, If, Kernel, Load, Loop, Stmt, Yield
+from ...nodes import (
+    Assign,
+    Call,
+    Check,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Stmt,
+    Var,
+    While,
+    Yield,
+)
 from ...op_table import OPS
 from ...statement_blocks import map_statements
 from ..vector.if_convert import flatten_branches
 
 __all__ = [
     "MAX_OP_WEIGHT", "FLOAT_DTYPES", "if_convert_scalar", "unpredictable_branches",
-    "depends_on_elements", "value_origins",
+    "carried_values", "depends_on_elements", "value_origins",
 ]
 
 MAX_OP_WEIGHT = 3.0  # limit on the weight of an operation that is computed unconditionally
 FLOAT_DTYPES = frozenset(("f64", "f32"))
+_MAX_CHOICE_WEIGHT = 24.0  # with the wrap-around and the checks of two subscripts
 MAX_BRANCH_WEIGHT = 8.0  # limit on the weight of both sides: half the cost of a misprediction
 
 
@@ -66,11 +84,17 @@ def if_convert_scalar(kernel: Kernel) -> Kernel:
                 s = step(t)
                 h = step(sin(u))
             total[()] = s
+
+    In a ``while`` a branch that only chooses integers becomes selects, too, with its checks and the
+    loads that it guards on both sides (`_choices_in`): a walk down a tree, a binary search.
     """
     fresh, memory = FreshNames(kernel), AliasInfo(kernel)
 
     def edit(s: Stmt) -> Stmt:
         """`s` with its unpredictable branches as selects, if it is an innermost loop."""
+        if isinstance(s, While) and is_innermost(s):
+            flat = _choices_in(s.body, s, fresh)
+            return s if flat == s.body else replace(s, body=flat)
         if not isinstance(s, Loop) or not is_innermost(s):
             return s
         chosen = unpredictable_branches(s, memory)
@@ -79,7 +103,109 @@ def if_convert_scalar(kernel: Kernel) -> Kernel:
             s = replace(s, body=tuple(statement for statements in body for statement in statements))
         return s
 
-    return map_statements(kernel, edit, Loop)
+    return map_statements(kernel, edit, Loop | While)
+
+
+def _choices_in(stmts: tuple[Stmt, ...], loop: While, fresh: FreshNames) -> tuple[Stmt, ...]:
+    """`stmts`, of the body of `loop`, without branches that choose integers (`_is_choice`)::
+
+        if x[at] < v:                            less = x[at] < v
+            low = give(at + 1)              →    low = select(less, at + 1, lo)
+        else:
+            low = give(lo)
+    """
+    new: list[Stmt] = []
+    for s in stmts:
+        if not isinstance(s, If):
+            new.append(s)
+        elif _is_choice(s, loop):
+            less = Var(fresh.name("less"), "bool")
+            new.append(Assign(less.name, s.cond, span=s.span))
+            new += (_unless(x, Call("not", (less,), "bool")) for x in s.then)
+            new += (_unless(x, less) for x in s.orelse)
+            for y in s.yields:
+                chosen = Call("select", (less, y.then, y.orelse), y.then.dtype)
+                new.append(Assign(y.name, chosen, span=s.span))
+        else:
+            sides = (_choices_in(side, loop, fresh) for side in (s.then, s.orelse))
+            then, orelse = sides
+            is_same = (then, orelse) == (s.then, s.orelse)
+            new.append(s if is_same else replace(s, then=then, orelse=orelse))
+    return tuple(new)
+
+
+def _unless(s: Stmt, cond: Expr) -> Stmt:
+    """`s`, as it is run where `cond` may be true, for which it was not meant: a check then holds,
+    and a load is inside of its array, which may have been proved by the branch alone.
+    """
+    match s:
+        case Check():
+            return replace(s, cond=Call("or", (cond, s.cond), "bool"))
+        case If(yields=(Yield(_, Load(array, index) as load) as y,)):
+            places = [i.args[1] if isinstance(i, Call) and i.op == "select" else i for i in index]
+            guard = s.cond
+            for axis, place in enumerate(places):
+                ends = Call("cast", (place,), "u64"), Call("cast", (Dim(array, axis),), "u64")
+                guard = Call("and", (guard, Call("lt", ends, "bool")), "bool")
+            load = replace(load, index=tuple(places))
+            return replace(s, cond=guard, yields=(replace(y, then=load),))
+    return s
+
+
+def _is_choice(branch: If, loop: While) -> bool:
+    """Whether `branch`, on array elements, only chooses integers that `loop` carries: its sides
+    assign, check, and load what a check guards (`_is_guarded_load`), at most two elements.
+    """
+    statements = (*branch.then, *branch.orelse)
+    loads = [s for s in statements if isinstance(s, If)]
+    if not all(isinstance(s, Assign | Check) or _is_guarded_load(s) for s in statements):
+        return False
+    nodes = [n for x in (*statements, *branch.yields) for n in walk(x)]
+    calls = [n for n in nodes if isinstance(n, Call)]
+    weights = [OPS[n.op].weight for n in calls]
+    if max(weights, default=0) > MAX_OP_WEIGHT or sum(weights) > _MAX_CHOICE_WEIGHT:
+        return False
+    if len(loads) > 2 or sum(isinstance(n, Load) for n in nodes) > len(loads):
+        return False
+    if any(map(may_raise_flags, (*calls, branch.cond))):
+        return False
+    if not bound_names(*branch.then).isdisjoint(bound_names(*branch.orelse)):
+        return False
+    is_integer = all(y.then.dtype == INDEX and y.then.lanes == 1 for y in branch.yields)
+    is_carried = {y.name for y in branch.yields} <= carried_values(loop)
+    return is_integer and is_carried and bool(arrays_read(value_origins(loop, [branch.cond])))
+
+
+def _is_guarded_load(s: Stmt) -> bool:
+    """Whether `s` loads an element if its subscript is inside, and does nothing else. A select in a
+    subscript is on that condition.
+    """
+    match s:
+        case If(cond, (), (), (Yield(_, Load(dtype="i64", lanes=1, index=index), Const()),)):
+            selects = [n for i in index for n in walk(i) if isinstance(n, Call)]
+            return all(n.op != "select" or n.args[0] == cond for n in selects)
+    return False
+
+
+def carried_values(loop: While) -> set[str]:
+    """The names whose values `loop` carries as they are to the next iteration, at least where a
+    branch or a select chooses them: neither operands of other operations nor subscripts.
+    """
+    sources: dict[str, tuple[Expr, ...]] = {}
+    for s in (n for x in loop.body for n in walk(x)):
+        if isinstance(s, If):
+            sources |= {y.name: (y.then, y.orelse) for y in s.yields}
+        elif isinstance(s, Assign):
+            sources[s.name] = (s.value,)
+    carried, worklist = set[str](), [a.step for a in loop.accs]
+    while worklist:
+        e = worklist.pop()
+        if isinstance(e, Var) and e.name not in carried:
+            carried.add(e.name)
+            worklist += sources.get(e.name, ())
+        elif isinstance(e, Call) and e.op in ("select", "blend"):
+            worklist += e.args[1:]
+    return carried
 
 
 def _as_selects(branch: Stmt, fresh: FreshNames) -> tuple[Stmt, ...]:
@@ -143,7 +269,7 @@ def depends_on_elements(
     return bool(elements) and not memory.overlap(elements, stores) and not slow_names
 
 
-def value_origins(loop: Loop, code: Sequence[Expr]) -> list[Expr]:
+def value_origins(loop: Loop | While, code: Sequence[Expr]) -> list[Expr]:
     """`code` and all expressions that its values depend on, in this iteration and those before."""
     definitions: dict[str, tuple[Expr, ...]] = {a.name: (a.step,) for a in loop.accs}
     for s in (n for x in loop.body for n in walk(x)):

@@ -1,17 +1,17 @@
 """Select lowering: a select of a loop-carried value becomes a bitwise blend without a branch."""
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ...algebra.constant_folding import literal, neutral_element
 from ...algebra.rewrite_rules import select_to_extremum
-from ...analysis.mod_ref import AliasInfo, arrays_written
+from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import changed_names, names_read
 from ...ir_traversal import is_innermost, map_children, walk
-from ...nodes import Assign, Call, Const, Expr, Kernel, Loop, Stmt, Var
+from ...nodes import Assign, Call, Const, Expr, Kernel, Loop, Stmt, Var, While
 from ...statement_blocks import map_statements
-from .if_convert_scalar import FLOAT_DTYPES, depends_on_elements, value_origins
+from .if_convert_scalar import FLOAT_DTYPES, carried_values, depends_on_elements, value_origins
 
 __all__ = ["lower_selects"]
 
@@ -57,24 +57,28 @@ def lower_selects(kernel: Kernel) -> Kernel:
 
     def edit(s: Stmt) -> Stmt:
         """`s` with blends, if it is an innermost loop."""
-        if not isinstance(s, Loop) or not is_innermost(s):
+        if not isinstance(s, Loop | While) or not is_innermost(s):
             return s
         return _with_blends(s, memory)
 
-    return map_statements(kernel, edit, Loop)
+    return map_statements(kernel, edit, Loop | While)
 
 
-def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
+def _with_blends(loop: Loop | While, memory: AliasInfo) -> Loop | While:
     """`loop` with the selects of its critical paths as blends. A comparison is repeated as the
     operand of the blend, which is faster than converting a bool; not one of elements that `loop`
     stores, which may be others by then.
     """
-    assigned = (s for s in loop.body if isinstance(s, Assign))
+    nodes = loop.body if isinstance(loop, Loop) else [n for s in loop.body for n in walk(s)]
+    assigned = (s for s in nodes if isinstance(s, Assign))
     definitions = {s.name: s.value for s in assigned if not memory.crosses(s.value, loop.body)}
-    selects = {n for a in loop.accs for n in _selects_on_path(loop, a.name, a.step, memory)}
-    calls = (n for n in walk(loop) if isinstance(n, Call))
-    changed = changed_names(loop)
-    selects |= {n for n in calls if _is_of_invariants(n, definitions, changed)}
+    if isinstance(loop, Loop):
+        selects = {n for a in loop.accs for n in _selects_on_path(loop, a.name, a.step, memory)}
+        calls = (n for n in walk(loop) if isinstance(n, Call))
+        changed = changed_names(loop)
+        selects |= {n for n in calls if _is_of_invariants(n, definitions, changed)}
+    else:
+        selects = set(_carried_selects(loop))
 
     def edit(n: Any) -> Any:
         """`n` with the selects in it replaced."""
@@ -98,6 +102,18 @@ def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
         return Call("blend", (cond, *values), n.dtype)
 
     return map_children(loop, edit)
+
+
+def _carried_selects(loop: While) -> Iterator[Call]:
+    """The selects of integers by array elements that `loop` carries as they are (`carried_values`):
+    where to go on in a tree, or in which half.
+    """
+    carried = carried_values(loop)
+    for s in (n for x in loop.body for n in walk(x)):
+        match s:
+            case Assign(name, Call("select", (cond, _, _), "i64", 1) as value) if name in carried:
+                if arrays_read(value_origins(loop, [cond])):
+                    yield value
 
 
 def _as_choice(n: Call, selects: Collection[Call]) -> Call | None:

@@ -6,6 +6,8 @@ unsigned comparison tells (a negative number is a large one then): a branch that
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
+from operator import is_
 from typing import Any
 
 from ...analysis.integers.difference_bounds import IntegerFacts
@@ -86,12 +88,21 @@ def plain_subscripts(kernel: Kernel) -> Kernel:
 def _with_plain_first(
     body: tuple[Stmt, ...], facts: IntegerFacts, fresh: FreshNames
 ) -> tuple[Stmt, ...]:
-    """`body` with each test of a subscript, and the selects on it, behind the plain test."""
+    """`body` with each test of a subscript, and the selects on it, behind the plain test; also in
+    its branches.
+    """
     checked = {n.name for s in body if isinstance(s, Check) for n in walk(s) if isinstance(n, Var)}
     new: list[Stmt] = []
     plain: dict[str, tuple[Var, Expr]] = {}  # by the test: the plain one, and the subscript
+    values: dict[str, Expr] = {}
     for s in body:
-        s = _rewritten(s, plain) if plain else s
+        s = _rewritten(s, plain, values) if plain else s
+        if isinstance(s, Assign):
+            values[s.name] = s.value
+        elif isinstance(s, If):
+            sides = [_with_plain_first(x, facts, fresh) for x in (s.then, s.orelse)]
+            if sides[0] is not s.then or sides[1] is not s.orelse:
+                s = replace(s, then=sides[0], orelse=sides[1])
         found = _subscript_test(s, facts) if isinstance(s, Assign) and s.name in checked else None
         if found is None:
             new.append(s)
@@ -103,7 +114,7 @@ def _with_plain_first(
         new.append(Assign(test.name, Call("lt", operands, "bool")))
         new.append(replace(s, value=Call("select", (test, Const(True, "bool"), s.value), "bool")))
         plain[s.name] = test, subscript
-    return tuple(new) if plain else body
+    return body if len(new) == len(body) and all(map(is_, new, body)) else tuple(new)
 
 
 def _subscript_test(s: Assign, facts: IntegerFacts) -> tuple[Expr, Expr] | None:
@@ -123,15 +134,20 @@ def _subscript_test(s: Assign, facts: IntegerFacts) -> tuple[Expr, Expr] | None:
     return None if may_be_negative else (a, length)
 
 
-def _rewritten(s: Stmt, plain: dict[str, tuple[Var, Expr]]) -> Stmt:
-    """`s` with the selects on the tests that are keys of `plain` behind the plain tests."""
+def _rewritten(
+    s: Stmt, plain: dict[str, tuple[Var, Expr]], values: Mapping[str, Expr]
+) -> Stmt:
+    """`s` with the selects on the tests that are keys of `plain` behind the plain tests. `values`:
+    those of the names that were assigned before.
+    """
 
     def visit(n: Any) -> Any:
         """`n` rewritten, which may be a part of a statement."""
         match n:
             case Call("select", (Var(name), value, _)) if name in plain and n.lanes == 1:
                 test, subscript = plain[name]
-                if _is_place(value, subscript):
+                place = values.get(value.name, value) if isinstance(value, Var) else value
+                if subscript in (place, value) or _is_place(place, subscript):
                     return Call("select", (test, subscript, n), n.dtype)
                 return n
         return map_children(n, visit)

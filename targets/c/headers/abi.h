@@ -37,6 +37,9 @@ typedef union {
 #define TP_COMPUTED(value) __asm__ volatile("" : : "g"(value))
 #define TP_COMPUTED_V(value) __asm__ volatile("" : : TP_FLOATS(value))
 
+/* A condition that is computed as a whole, without a branch for each of its terms: one on data is often mispredicted. */
+#define TP_AT_ONCE(value) __extension__({ uint8_t once_ = (value); __asm__("" : "+r"(once_)); once_; })
+
 /* Sets bits of the status, in a branch: not by instructions that each iteration runs. */
 #define TP_RAISED(bits) { status |= (bits); __asm__ volatile(""); }
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .programs import Make, integers, one, program, whole
+from .programs import Make, integers, one, program, two, whole
 
 FEW = (0, 1, 2, 9, 33)
 
@@ -291,3 +291,64 @@ def pairs_from_both_ends(x, skipped):
         total += x[len(x) - skipped - k] if k else x[k]
         k += 1
     return total, k
+
+
+def trees(dtype):
+    """Nodes in the order of a heap, some of them by subscripts from the end; of 7 nodes the
+    children of the first are not there.
+    """
+
+    def made(n, rng):
+        left, right = 2 * np.arange(n) + 1, 2 * np.arange(n) + 2
+        left[left >= n], right[right >= n] = n, n
+        wrapped = rng.random(n) < 0.2
+        right[wrapped & (right < n)] -= n
+        if n == 7:
+            left[0] = right[0] = 11
+        key = whole(n, rng, dtype)
+        return key, left, right, np.append(key, key[:1]), whole(n, rng, dtype)
+
+    return made
+
+
+@program(python_at=(7,), sizes=(1, 2, 7, 15, 40), f64=trees(np.float64), i64=trees(np.int64))
+def walked_down(key, left, right, more, wanted):
+    """The child is chosen by an expression, by a branch, and in the middle of a path."""
+    n, found = len(key), 0
+    out = np.zeros((2, n), np.int64)
+    for i in range(len(wanted)):
+        v, k, steps = wanted[i], 0, 0
+        while k != n and steps < 9:
+            if key[k] == v:
+                found += 1
+                break
+            k = left[k] if v < key[k] else right[k]
+            steps += 1
+        out[0, i] = k
+        k = steps = 0
+        while k < n and steps < 9:
+            if more[k] <= v:  # noqa: SIM108
+                k = left[k]
+            else:
+                k = right[k]
+            steps += 1
+        out[1, i] = k + steps
+    return out, found
+
+
+@program(sizes=(0, 1, 2, 7, 40), f64=two(whole), i64=two(whole, np.int64))
+def increasing(x, tails):
+    """The longest increasing subsequence: a search in what has been found so far."""
+    n = 0
+    for v in x:
+        lo, hi = 0, n
+        while lo < hi:
+            mid = (lo + hi) // 2
+            if tails[mid] < v:
+                lo = mid + 1
+            else:
+                hi = mid
+        tails[lo] = v
+        if lo == n:
+            n += 1
+    return n, tails
