@@ -25,9 +25,9 @@ from ..nodes import (
 )
 
 __all__ = [
-    "carries_bools", "carries_indices", "carries_low_bits", "carries_values", "chooses",
-    "contains_groups", "converts_in_nests", "counts_bits_in_nests", "counts_in_lanes", "divides",
-    "has_checks_or_roots", "has_constant_trips", "has_exits", "has_vector_maps_in_loops",
+    "branches_in_loops", "carries_bools", "carries_indices", "carries_low_bits", "carries_values",
+    "chooses", "contains_groups", "converts_in_nests", "counts_bits_in_nests", "counts_in_lanes",
+    "divides", "has_checks_or_roots", "has_constant_trips", "has_exits", "has_vector_maps_in_loops",
     "in_branches", "masks_integers", "owns_bools", "reads_integers", "scalar_loops", "selects",
     "shifts_or_masks", "stores_in_loops", "widens_elements",
 ]
@@ -43,6 +43,11 @@ def in_branches(kernel: Kernel, kind: type) -> bool:
     """Whether a branch in a loop has a statement of that kind."""
     branches = (n for loop in scalar_loops(kernel) for s in loop.body for n in walk_statements(s))
     return any(isinstance(n, If) and contains(n, kind) for n in branches)
+
+
+def branches_in_loops(kernel: Kernel) -> bool:
+    """Whether a scalar loop has a branch, or there is a ``while``."""
+    return contains(kernel, While) or any(contains(loop, If) for loop in scalar_loops(kernel))
 
 
 def stores_in_loops(kernel: Kernel) -> bool:

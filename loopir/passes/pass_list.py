@@ -15,6 +15,7 @@ from ..machine_model import DEFAULT_MACHINE, Machine
 from ..nodes import Check, If, Kernel, Loop, PredLoop, Store, VecLoop, While
 from ..process.lazy_function import lazy_function
 from .pass_conditions import (
+    branches_in_loops,
     carries_bools,
     carries_indices,
     carries_low_bits,
@@ -426,7 +427,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="the loops that are not vectorised by now remain scalar; their bodies are small yet",
     ),
     Pass(
-        run=if_convert_scalar, when=lambda k: contains(k, If) and contains(k, Loop | While),
+        run=if_convert_scalar, needs=(If,), when=branches_in_loops,
         reason="the loops that are not vectorised by now remain scalar",
     ),
     Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),
