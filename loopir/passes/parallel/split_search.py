@@ -7,6 +7,7 @@ is run by one thread, for the reason "it may end before its last iteration" (`pa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import (
@@ -120,7 +121,8 @@ def split_first_hit(s: Loop, kernel: Kernel, fresh: FreshNames) -> tuple[Stmt, .
     size = max(1, _PART // abs(advance))
     if _is_at_most(s.range.hi, size):
         return None  # one part
-    return _in_rounds(s.range, size, part, s.accs, steps, s.until, kernel, fresh, s.span)
+    search = _Search(s.range, size, part, s.accs, steps, s.until, s.span)
+    return _in_rounds(search, kernel, fresh)
 
 
 def _is_at_most(e: Expr, most: int) -> bool:
@@ -182,7 +184,8 @@ def split_any(
         return lambda old, new: Call(op, (old, new), new.dtype)
 
     steps = [combined(uses[a.name].op) for a in s.accs]
-    split = _in_rounds(s.range, _PART, part, totals, steps, until, kernel, fresh, s.span)
+    search = _Search(s.range, _PART, part, totals, steps, until, s.span)
+    split = _in_rounds(search, kernel, fresh)
     return None if split is None else (split, answers)
 
 
@@ -198,27 +201,32 @@ def _with_answers(e: Expr | None, answers: Mapping[HReduce, Expr]) -> Expr:
     return new
 
 
-def _in_rounds(
-    r: Interval, size: int,
-    part_of: Callable[[Expr, Expr], tuple[tuple[Stmt, ...], tuple[Expr, ...], Expr]],
-    accs: Sequence[Accum], steps: Sequence[Callable[[Expr, Expr], Expr]], until: Expr,
-    kernel: Kernel, fresh: FreshNames, span: Span | None,
-) -> tuple[Stmt, ...] | None:
-    """The search over `r` as a first part, and a loop over rounds, each of which has a parallel
-    loop over parts of `size` iterations, and a loop that combines what these have found, in their
-    order, up to the first hit: the example at `split_first_hit`, line by line. None if the loop
-    over parts cannot be parallel.
-
-    ``part_of`` gives the code for a part from its ends, the result for each accumulator, and
-    whether there was a hit; ``accs``: the accumulators of the search; ``steps``: their values after
-    a part, from those before it and its results; ``until`` ends the search, in terms of them.
+class _Search(NamedTuple):
+    """A search in terms of its parts. ``part`` gives the code for a part from its ends, the result
+    for each accumulator, and whether there was a hit.
     """
+
+    range: Interval
+    size: int  # iterations of a part
+    part: Callable[[Expr, Expr], tuple[tuple[Stmt, ...], tuple[Expr, ...], Expr]]
+    accs: Sequence[Accum]
+    steps: Sequence[Callable[[Expr, Expr], Expr]]  # an accumulator after a part: (before, result)
+    until: Expr  # ends the search, in terms of `accs`
+    span: Span | None
+
+
+def _in_rounds(search: _Search, kernel: Kernel, fresh: FreshNames) -> tuple[Stmt, ...] | None:
+    """The search as a first part, and a loop over rounds, each of which has a parallel loop over
+    parts, and a loop that combines what these have found, in their order, up to the first hit: the
+    example at `split_first_hit`, line by line. None if the loop over parts cannot be parallel.
+    """
+    r, size, span = search.range, search.size, search.span
     round_, part, part_1 = (Var(fresh.name(n), INDEX) for n in ("round", "part", "part"))
     end, at, count = (Var(fresh.name(n), INDEX) for n in ("end", "at", "parts"))
     parts = Interval(index_const(0), count)
 
     # for part in parallel_loop(0, parts): …; kept[part] = …
-    body, results, hit = part_of(at, index_min(index_add(at, size), end))
+    body, results, hit = search.part(at, index_min(index_add(at, size), end))
     kept = [fresh.name("kept") for _ in results]
     stores = (Store(name, (part,), v) for name, v in zip(kept, results, strict=True))
     begin = Assign(at.name, index_add(round_, index_mul(part, size)))
@@ -226,33 +234,24 @@ def _in_rounds(
     if parallel_obstacle(work, kernel) is not None:
         return None
 
-    # for part_1 in loop(0, parts, start_4=start_2, …): start_4 = step(kept[part_1]); …
-    # `befores`: the accumulators of the loop over rounds, where this one begins
-    loaded = [Var(fresh.name("result"), v.dtype) for v in results]
-    loads: list[Stmt] = [
-        Assign(v.name, Load(name, (part_1,), v.dtype)) for v, name in zip(loaded, kept, strict=True)
-    ]
-    names = {a.name: fresh.name(a.name) for a in accs}
-    outer_names = {a.name: fresh.name(a.name) for a in accs}
-    befores = [Var(outer_names[a.name], a.init.dtype) for a in accs]
-    combining = tuple(
-        Accum(name, before, step(replace(before, name=name), v))
-        for name, before, v, step in zip(names.values(), befores, loaded, steps, strict=True)
-    )
-    combine = Loop(part_1.name, parts, (*loads,), combining, rename_names(until, names))
+    found = [Load(name, (part_1,), v.dtype) for name, v in zip(kept, results, strict=True)]
+    combine, befores = _combining_loop(search, part_1, parts, found, fresh)
 
     # the first part: a hit in it costs no more than without rounds
     begun = index_min(index_add(r.lo, size), r.hi)
-    at_first, found, hit_at_first = part_of(r.lo, begun)
-    after_first = [step(a.init, v) for a, v, step in zip(accs, found, steps, strict=True)]
+    at_first, values, hit_at_first = search.part(r.lo, begun)
+    after_first = [
+        step(a.init, v) for a, v, step in zip(search.accs, values, search.steps, strict=True)
+    ]
 
     # for round in loop(range(64, n, 2048), start_2=start_1, …): …; start_2 = step(start_4)
     at_once = size * PARTS_AT_ONCE
     rounded_up = index_add(index_sub(end, round_), size - 1)
     outer = tuple(
-        Accum(outer_names[a.name], v, Var(names[a.name], v.dtype))
-        for a, v in zip(accs, after_first, strict=True)
+        Accum(before.name, v, Var(combined.name, v.dtype))
+        for before, v, combined in zip(befores, after_first, combine.accs, strict=True)
     )
+    outer_names = {a.name: before.name for a, before in zip(search.accs, befores, strict=True)}
     inside: tuple[Stmt, ...] = (
         Assign(end.name, index_min(index_add(round_, at_once), r.hi)),
         Assign(count.name, index_floordiv(rounded_up, size)),
@@ -261,13 +260,36 @@ def _in_rounds(
     )
     rounds = Loop(
         round_.name, RangeDesc(index_add(r.lo, size), r.hi, at_once), inside, outer,
-        rename_names(until, outer_names), span=span,
+        rename_names(search.until, outer_names), span=span,
     )
 
     # if ~hit_1 & (64 < n): the rounds; start = give(start_2); else: start = give(start_1)
     goes_on = logical_and(logical_not(hit_at_first), index_less(index_add(r.lo, size), r.hi))
     yields = tuple(
         Yield(a.name, Var(outer_names[a.name], v.dtype), v)
-        for a, v in zip(accs, after_first, strict=True)
+        for a, v in zip(search.accs, after_first, strict=True)
     )
     return (*at_first, If(goes_on, (rounds,), (), yields, span=span))
+
+
+def _combining_loop(
+    search: _Search, part: Var, parts: Interval, found: Sequence[Load], fresh: FreshNames
+) -> tuple[Loop, list[Var]]:
+    """The loop that combines what the parts of a round have `found`, in their order, up to the
+    first hit; and the accumulators of the loop over rounds, with which it begins.
+
+        for part_1 in loop(0, parts, start_4=start_2, …):
+            start_4 = step(kept[part_1])
+            until(hit_4)
+    """
+    loaded = [Var(fresh.name("result"), v.dtype) for v in found]
+    loads = tuple(Assign(v.name, load) for v, load in zip(loaded, found, strict=True))
+    names = {a.name: fresh.name(a.name) for a in search.accs}
+    befores = [Var(fresh.name(a.name), a.init.dtype) for a in search.accs]
+    accs = tuple(
+        Accum(name, before, step(replace(before, name=name), v))
+        for name, before, v, step in zip(
+            names.values(), befores, loaded, search.steps, strict=True
+        )
+    )
+    return Loop(part.name, parts, loads, accs, rename_names(search.until, names)), befores
