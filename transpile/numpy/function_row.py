@@ -82,8 +82,9 @@ class Row(NamedTuple):
         joins: how it joins a list of arrays; None: it does not.
         library: which library computes it, so that it stays a call of Python's, for reports; "":
             none, it is compiled.
-        warns: whether its floating-point warnings name this function, or a product of NumPy's own
-            (``linalg.norm``), not the ufuncs to which it expands.
+        warns: whether its floating-point warnings name this function, a product of NumPy's own
+            (``linalg.norm``), or a line of NumPy's (``isclose``), not the ufuncs to which it
+            expands and their line.
     Expansions, by the module whose macro expands the call:
         reduction: `axis_reductions`; how a reduction over axes combines elements.
         derived: `axis_reductions.derived_reduction`; whether it is an expression of others, as var,

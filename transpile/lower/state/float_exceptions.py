@@ -44,22 +44,29 @@ _DIVISIONS = ("div", "floordiv", "mod")
 def status_raised(status: str, op: str, operands: tuple[Expr, ...], value: Expr) -> Expr:
     """A bool: whether `op` on `operands`, with the result `value`, raised the condition `status`.
 
-    "invalid": the result is a NaN and no operand is. "divide" and "over": the result is infinite
+    "invalid": the result is a NaN and no operand is; of a floor division also where it overflows,
+    since NumPy subtracts its infinite quotients. "divide" and "over": the result is infinite
     and all operands are finite; at a pole of the function it is "divide", elsewhere "over".
     "under": never, since it cannot be seen from the result.
     """
     match status:
         case "invalid":
             no_nans = (bool_op("not", _float_test("isnan", x)) for x in operands)
-            return reduce(_and, no_nans, _float_test("isnan", value))
+            became_nan = reduce(_and, no_nans, _float_test("isnan", value))
+            if op == "floordiv":
+                return _or(became_nan, _overflowed(op, operands, value))
+            return became_nan
         case "divide":
-            return bool_op("and", _became_infinite(value, operands), _at_pole(op, operands))
+            return _and(_became_infinite(value, operands), _at_pole(op, operands))
         case "over":
-            return bool_op(
-                "and", _became_infinite(value, operands), bool_op("not", _at_pole(op, operands))
-            )
+            return _overflowed(op, operands, value)
         case _:
             return FALSE
+
+
+def _overflowed(op: str, operands: tuple[Expr, ...], value: Expr) -> Expr:
+    """A bool: whether `value`, of `op` on finite `operands`, is infinite, and not for a pole."""
+    return _and(_became_infinite(value, operands), bool_op("not", _at_pole(op, operands)))
 
 
 def _became_infinite(value: Expr, operands: tuple[Expr, ...]) -> Expr:

@@ -196,6 +196,7 @@ def _cross_loop(
     if any(is_unit_length(of.shape[-1]) for of in views):
         return None
     lengths = [of.shape[-1] for of in views if not _is_three(of.shape[-1])]
+    cx.mark_operation_parts()  # NumPy's warnings are of lines of NumPy's
     a, b = views
     elements = [_cross_component(a, b, k, cx) for k in range(3)]
     checks = [*elements[0].checks, *(cx.expr("N != 3", N=n) for n in lengths)]

@@ -439,6 +439,7 @@ def _diff_of_order(node: ast.Call, x: ast.expr, cx: Context) -> ast.expr | None:
         return None
     if not -rank <= axis < rank:
         return None
+    cx.mark_operation_parts()  # NumPy's warning is of a line of NumPy's
     for _ in range(order):
         function = "not_equal" if cx.fact(x).is_bool else "subtract"
         x = bind_operand(x, cx)

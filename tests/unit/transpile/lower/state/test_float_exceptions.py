@@ -7,6 +7,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,11 @@ import pytest
 from agree import outcome, same
 from written import written
 
+from loopir.dtypes import DTYPES
+from loopir.nodes import Call, Const, Expr
+from loopir.op_table import OPS, evaluate
 from transpile import fuse
+from transpile.lower.state.float_exceptions import status_raised
 
 pytestmark = pytest.mark.users_flags  # flags raised depend on what GCC moves
 
@@ -33,13 +38,13 @@ ARGUMENTS = {
 }
 
 
-def _shown(f: Callable[..., Any]) -> list[tuple[str, str, int]] | None:
+def _shown(f: Callable[..., Any], **arguments: Any) -> list[tuple[str, str, int]] | None:
     """What is warned of, with its place; None where `f` raises."""
     f.__globals__.pop("__warningregistry__", None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
-            f(**ARGUMENTS)
+            f(**arguments)
         except ValueError:
             return None
     return [(str(w.message), w.filename, w.lineno) for w in caught]
@@ -57,14 +62,32 @@ def test_in_the_order_and_of_the_lines_of_numpy(
         text = form.replace("F", f"\n({first})").replace("T", f"\n({then})")
         source = f"import numpy as np\ndef f({', '.join(ARGUMENTS)}):\n    return (\n{text})\n"
         plain = written(tmp_path, source).f
-        wanted = _shown(plain)
+        wanted = _shown(plain, **ARGUMENTS)
         if wanted is None:
             continue
         fused = fuse(plain, on_reject="silent")
         for _ in range(3):  # the second call has a kernel that tells what raised
-            assert _shown(fused) == wanted, text
+            assert _shown(fused, **ARGUMENTS) == wanted, text
         compiled += fused.stats.compiled
     assert compiled or then != "1 + 1 / len(x)", "nothing was told by a kernel"
+
+
+@pytest.mark.parametrize("text", [
+    "np.diff(x)", "np.round(x, 1)", "np.ediff1d(x)", "np.isclose(x, y)", "np.allclose(x, y)",
+    "np.cross(x[:3], y[:3])", "np.unwrap(x)", "np.gradient(x)", "np.trapezoid(x)", "np.ptp(x)",
+])
+def test_functions_that_numpy_has_in_python_warn_of_lines_of_numpy(
+    text: str, tmp_path: Path
+) -> None:
+    """Also beside an operation that warns of the user's line."""
+    x = np.array([1.5e308, -1.5e308, 1.7e308, 1e308])
+    for more in ("1.0", "x[::2] + x[::2]"):
+        f = written(tmp_path, f"import numpy as np\ndef f(x, y):\n    return {text}, {more}\n").f
+        wanted = _shown(f, x=x, y=-x)
+        fused = fuse(f, on_reject="silent")
+        assert wanted
+        for _ in range(3):
+            assert _shown(fused, x=x, y=-x) == wanted
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 1e308, -1e308, 5e-324, 710.0, -746.0, 171.5]
@@ -105,3 +128,42 @@ def f({parameters}):
             assert same(got.value, wanted.value, 4), (name, arguments)
         compiled += bool(fused.stats.compiled)
     assert compiled
+
+
+def _value(e: Expr) -> Any:
+    """Of an expression of constants."""
+    if isinstance(e, Const):
+        return np.dtype(DTYPES[e.dtype].numpy).type(e.value)
+    assert isinstance(e, Call)
+    return evaluate(e.op, [_value(x) for x in e.args], e.dtype)
+
+
+UFUNCS = {
+    op: getattr(np, name[6:])
+    for op, row in OPS.items() if "invalid" in row.raises
+    for name in row.spellings if name.startswith("numpy.")
+    if isinstance(getattr(np, name[6:], None), np.ufunc)
+}
+"""By its name, each operation of which a recording kernel has to tell, and what NumPy has for it.
+"""
+
+
+def _note(heard: list[str], what: str, _: int) -> None:
+    heard.append(what)
+
+
+@pytest.mark.parametrize("op", UFUNCS)
+def test_results_tell_what_numpy_warns_of(op: str) -> None:
+    """All conditions but underflow, of special floats."""
+    ufunc = UFUNCS[op]
+    for values in itertools.product(SPECIAL, repeat=ufunc.nin):
+        heard: list[str] = []
+        with np.errstate(all="call", under="ignore", call=partial(_note, heard)):
+            result = ufunc(*map(np.float64, values))
+        operands = tuple(Const(v, "f64") for v in values)
+        told = {
+            status for status in OPS[op].raises
+            if _value(status_raised(status, op, operands, Const(float(result), "f64")))
+        }
+        words = {"divide by zero": "divide", "overflow": "over", "invalid value": "invalid"}
+        assert told == {words[w] for w in heard}, f"{ufunc.__name__}{values} = {result}"
