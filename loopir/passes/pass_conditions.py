@@ -11,8 +11,10 @@ from ..dtypes import DTYPES, INDEX
 from ..ir_names import names_read
 from ..ir_traversal import contains, contains_nest, memoized_per_node, ops_within, walk_statements
 from ..nodes import (
+    Accum,
     Call,
     Check,
+    Const,
     If,
     Interval,
     Kernel,
@@ -20,16 +22,18 @@ from ..nodes import (
     Node,
     RangeDesc,
     Store,
+    Var,
     VecLoop,
     While,
 )
 
 __all__ = [
-    "branches_in_loops", "carries_bools", "carries_indices", "carries_low_bits", "carries_values",
-    "chooses", "contains_groups", "converts_in_nests", "counts_bits_in_nests", "counts_in_lanes",
-    "divides", "has_checks_or_roots", "has_constant_trips", "has_exits", "has_vector_maps_in_loops",
-    "in_branches", "masks_integers", "owns_bools", "reads_integers", "scalar_loops", "selects",
-    "shifts_or_masks", "stores_in_loops", "widens_elements",
+    "alternates", "branches_in_loops", "carries_bools", "carries_indices", "carries_low_bits",
+    "carries_values", "chooses", "contains_groups", "converts_in_nests", "counts_bits_in_nests",
+    "counts_in_lanes", "divides", "has_checks_or_roots", "has_constant_trips", "has_exits",
+    "has_vector_maps_in_loops", "in_branches", "is_alternating", "masks_integers", "owns_bools",
+    "reads_integers", "scalar_loops", "selects", "shifts_or_masks", "stores_in_loops",
+    "widens_elements",
 ]
 
 
@@ -77,6 +81,22 @@ def has_exits(kernel: Kernel) -> bool:
 def carries_bools(kernel: Kernel) -> bool:
     """Whether a loop has a bool as an accumulator."""
     return any(a.init.dtype == "bool" for loop in scalar_loops(kernel) for a in loop.accs)
+
+
+def alternates(kernel: Kernel) -> bool:
+    """Whether a loop has an accumulator whose step has a form that alternates."""
+    return any(is_alternating(a) for loop in scalar_loops(kernel) for a in loop.accs)
+
+
+def is_alternating(a: Accum) -> bool:
+    """Whether the step of `a` is one of ``-a``, ``not a``, ``a * -1``, and ``c - a`` of a constant.
+    """
+    match a.step:
+        case Call("neg" | "not", (Var(name),)) | Call("sub", (Const(), Var(name))):
+            return name == a.name
+        case Call("mul", (Var(name), Const(factor)) | (Const(factor), Var(name))):
+            return name == a.name and factor == -1
+    return False
 
 
 def carries_indices(kernel: Kernel) -> bool:

@@ -15,6 +15,7 @@ from ..machine_model import DEFAULT_MACHINE, Machine
 from ..nodes import Check, If, Kernel, Loop, PredLoop, Store, VecLoop, While
 from ..process.lazy_function import lazy_function
 from .pass_conditions import (
+    alternates,
     branches_in_loops,
     carries_bools,
     carries_indices,
@@ -97,6 +98,7 @@ skip_blocks = lazy_function(__package__, "reduce.skip_blocks")
 version_short_reductions = lazy_function(__package__, "reduce.version_short_reductions")
 back_substitution = lazy_function(__package__, "scalar.back_substitution")
 common_subexpressions = lazy_function(__package__, "scalar.common_subexpressions")
+alternating_values = lazy_function(__package__, "scalar.alternating_values")
 exit_values = lazy_function(__package__, "scalar.exit_values")
 hoist = lazy_function(__package__, "scalar.hoist")
 if_convert_scalar = lazy_function(__package__, "scalar.if_convert_scalar")
@@ -240,6 +242,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=load_elimination, when=stores_in_loops,
         reason="an element of the previous iteration becomes an accumulator",
+    ),
+    Pass(
+        run=alternating_values, when=alternates,
+        reason="as exit_values; branches by the parity are then tests of the position",
     ),
     Pass(
         run=exit_values,

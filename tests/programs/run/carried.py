@@ -66,3 +66,20 @@ def sorted_carried(x):
             return False
         before = x[i]
     return True
+
+
+@program(f64=lambda n, rng: (whole(n, rng), n), i32=lambda n, rng: (whole(n, rng, np.int32), 3))
+def alternating_signs(x, k):
+    s, t, u, c = 0.0, 0.0, 0, 0.0
+    sign, weight, up, turn = 1.0, 4, True, k
+    for v in x:
+        s += sign * v
+        t += weight * v
+        u += turn
+        if up:
+            c += v
+        sign = -sign
+        weight = 6 - weight
+        up = not up
+        turn = 1 - turn
+    return s, t, u, c, sign, weight, up, turn
