@@ -74,7 +74,7 @@ _grid = partial(Expansion, "functions.index_grids")
 _window = partial(Expansion, "functions.convolve_gradient")
 _interp = partial(Expansion, "functions.linear_interp")
 _search = partial(Expansion, "functions.searchsorted")
-_polynomial = partial(Expansion, "functions.polynomials")
+_polynomial = partial(Expansion, "functions.horner_scheme")
 
 _FUNCTION_ROWS = (
     Row("all", rank="fold", arrays=1, lists=True, reduction=Fold("logical_and", 1)),

@@ -357,10 +357,7 @@ def _retype_carried(
     - changes: ``changes_after_first`` is set, and the number of the iteration tells the type;
     - either type: a Python or a NumPy scalar, depending on the data (`Num.either`), as after
       ``if x[i] > 0: s = x[i]``. A type flag, a bool accumulator, tells which. In row 3a it is one
-      of later iterations, of which none reads the int that the name starts as::
-
-          s = 0                           Python's int, then the sum of Python's floats (0.0) and
-          for v in x: s += max(0.0, v)    NumPy's, which is NumPy's from the first of these on
+      of the later iterations, as of ``s`` in ``s = 0; for v in x: s += max(0.0, v)``;
     - new types: one accumulator does not do. `raise_new_types` makes `loop_types` start again with
       a union of the types, or refuses the loop where there can be none.
 

@@ -1,4 +1,4 @@
-"""Polynomials: ``np.polyval`` with an array of coefficients, by Horner's scheme.
+"""Horner's scheme: ``np.polyval`` with an array of coefficients.
 
 The coefficients begin with that of the highest power. (A display of constants is a formula, which
 also serves other dtypes: `elementwise_formulas.polyval_formula`.)
