@@ -43,7 +43,14 @@ def infer_linked_rows(tree: ast.FunctionDef, candidates: Sequence[str], cx: Cont
     of one length.
     """
     nodes = [*walk_nodes(*tree.body)]
+    bound = (pair for n in nodes for pair in binding_pairs(n))
+    begin_empty = {
+        to.id for to, value in bound
+        if isinstance(to, ast.Name) and _number_of_rows(value, cx) is not None
+    }
     for name in candidates:
+        if name not in begin_empty:
+            continue
         understood = {use for n in nodes for use in _uses(n, name, cx)}
         widths = {tuple_width(item) for n in nodes for item in _appended(n, name)}
         occurrences = (n for n in nodes if is_name(n, name))

@@ -62,7 +62,7 @@ def _other_uses(name: str, cx: Context) -> set[str]:
     and methods, "set" for stores of items, "del", "return", and "extend" for ``+=``.
     """
     uses: set[str] = set()
-    for n in walk_nodes(cx.tree):
+    for n in cx.names.nodes(name):
         match n:
             case ast.Subscript(value=ast.Name(id=operand), ctx=ast.Del()) if operand == name:
                 uses.add("del")
@@ -86,8 +86,9 @@ def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
     """
     if not _collects_items(value, cx) or not is_list(ast.Name(name, ast.Load()), cx):
         return False
-    loops = (n for n in walk_nodes(cx.tree) if isinstance(n, (ast.For, ast.While)))
-    assigned = (n for loop in loops for n in walk_nodes(loop) if isinstance(n, ast.Assign))
+    loops = (n for n in cx.names.nodes(name) if isinstance(n, (ast.For, ast.While)))
+    inside = (n for loop in loops for n in cx.names.nodes(name, [loop]))
+    assigned = (n for n in inside if isinstance(n, ast.Assign))
     return any(isinstance(t, ast.Name) and t.id == name for n in assigned for t in n.targets)
 
 
@@ -129,7 +130,7 @@ def is_growing(name: str, cx: Context) -> bool:
     such as ``sort``).
     """
     targets: list[ast.expr] = []
-    for n in walk_nodes(cx.tree):
+    for n in cx.names.nodes(name):
         if isinstance(n, ast.Assign):
             targets += n.targets
         elif isinstance(n, ast.AugAssign):
@@ -146,7 +147,7 @@ def takes_items_over(name: str, cx: Context) -> bool:
         isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
         and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
         and is_list(n.value, cx)
-        for n in walk_nodes(cx.tree)
+        for n in cx.names.nodes(name)
     )
 
 

@@ -74,19 +74,19 @@ def _is_ragged(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
     is not used after that (`ListEscapes.is_moved_into`); and all other occurrences are of the forms
     that `_plainly_used` and `_read_by_name` allow.
     """
-    additions = (addition for n in walk_nodes(*tree.body) for addition in _rows_added(n))
+    nodes = [*cx.names.nodes(name, tree.body)]
+    additions = (addition for n in nodes for addition in _rows_added(n))
     rows_added = [row for target, rows in additions if target == name for row in rows]
-    bindings = [
-        n for n in walk_nodes(*tree.body) if any(is_name(t, name) for t, _ in binding_pairs(n))
-    ]
-    escapes = list_escapes(tree, cx)
-    understood = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, escapes, cx)}
-    understood |= {*_read_by_name(name, tree, escapes)}
-    loads = [n for n in walk_nodes(*tree.body) if is_name(n, name)]
+    bindings = [n for n in nodes if any(is_name(t, name) for t, _ in binding_pairs(n))]
     (binding,) = bindings if len(bindings) == 1 else (None,)
-    bound_once = isinstance(binding, ast.Assign) and len(binding.targets) == 1
+    if not rows_added or not isinstance(binding, ast.Assign) or len(binding.targets) != 1:
+        return False
+    escapes = list_escapes(tree, cx)
+    understood = {e for n in nodes for e in _plainly_used(n, escapes, cx)}
+    understood |= {*_read_by_name(name, tree, escapes)}
+    loads = [n for n in nodes if is_name(n, name)]
     fresh_rows = all(escapes.is_new(e) or escapes.is_moved_into(e, name) for e in rows_added)
-    return bool(rows_added) and bound_once and fresh_rows and all(n in understood for n in loads)
+    return fresh_rows and all(n in understood for n in loads)
 
 
 def _rows_added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
@@ -130,8 +130,10 @@ def _read_by_name(name: str, tree: ast.FunctionDef, escapes: ListEscapes) -> Ite
     """The occurrences of `name` in ``row = name[k]`` for a constant ``k``, where ``row`` is always
     bound to the same expression and is only read.
     """
-    read = {e for n in walk_nodes(*tree.body) for e in escapes.reads(n)}
     bindings = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
+    if not any(isinstance(v, ast.Subscript) and is_name(v.value, name) for _, v in bindings):
+        return
+    read = {e for n in walk_nodes(*tree.body) for e in escapes.reads(n)}
     for target, value in bindings:
         match target, value:
             case ast.Name(id=other), ast.Subscript(value=ast.Name() as outer, slice=index) if (

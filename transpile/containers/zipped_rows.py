@@ -181,7 +181,7 @@ def _is_bound_to(kinds: tuple[type[ast.expr], ...], name: str, cx: Context) -> b
     """Whether all that the function binds `name` to are expressions of these `kinds`."""
     stores = 0
     values: list[ast.expr] = []
-    for n in walk_nodes(cx.tree):
+    for n in cx.names.nodes(name):
         if isinstance(n, ast.arg) and n.arg == name:
             return False
         stores += isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)

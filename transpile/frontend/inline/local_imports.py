@@ -140,19 +140,24 @@ def _is_bound_once(name: str, s: ast.stmt, tree: ast.FunctionDef) -> bool:
     """Whether the import `s` alone binds the local `name`, which occurs only behind `s` in its
     block: `s` runs before each use.
     """
-    nodes = [n for statement in tree.body for n in walk_nodes(statement)]
-    outer = (n.names for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)))
-    bindings = [n for n in nodes if name in names_bound_by(n)]
-    behind = {n for later in _rest_of_block(s, tree) for n in walk_nodes(later)}
-    parameters = walk_nodes(tree.args)
-    is_mangled = name.startswith("__") and not name.endswith("__")
-    return (
-        len(bindings) == 1
-        and not is_mangled
-        and not any(name in several for several in outer)
-        and not any(isinstance(n, ast.Name) and n.id == name for n in nodes if n not in behind)
-        and not any(isinstance(n, ast.arg) and n.arg == name for n in [*nodes, *parameters])
-    )
+    if name.startswith("__") and not name.endswith("__"):  # is mangled
+        return False
+    bindings = uses = 0
+    for n in walk_nodes(tree.args, *tree.body):  # once: this is asked at each call of a callee
+        if isinstance(n, ast.Name):
+            uses += n.id == name
+            bindings += n.id == name and not isinstance(n.ctx, ast.Load)
+        elif isinstance(n, ast.arg):
+            if n.arg == name:
+                return False
+        elif isinstance(n, (ast.Global, ast.Nonlocal)):
+            if name in n.names:
+                return False
+        else:
+            bindings += name in names_bound_by(n)
+    behind = walk_nodes(*_rest_of_block(s, tree))
+    is_behind = uses == sum(isinstance(n, ast.Name) and n.id == name for n in behind)
+    return bindings == 1 and is_behind
 
 
 def _rest_of_block(s: ast.stmt, tree: ast.FunctionDef) -> Sequence[ast.stmt]:

@@ -32,7 +32,7 @@ from ...types.value_types import (
     RecordType,
     ScalarType,
 )
-from ..ast_walk import all_blocks, child_nodes, walk_nodes
+from ..ast_walk import child_nodes
 from ..core_nodes import ReplayIf, copy_location
 from ..defining_modules import is_native
 from ..macros.firing_conditions import has_class_aliases
@@ -406,7 +406,7 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
             target = _class_name(value, cx) or _native_function(value, cx)
             if target is None or not _dominates_reads(node, name, cx):
                 return None
-            if isinstance(_known_value(value, cx), np.dtype) and _needs_itself(name, cx.tree):
+            if isinstance(_known_value(value, cx), np.dtype) and _needs_itself(name, cx):
                 return None
             record_facts(cx.facts, node)
             cx.aliases[name] = target
@@ -445,9 +445,9 @@ def _known_value(e: ast.expr, cx: Context) -> Any:
     return static.value if static else cx.resolve(e)
 
 
-def _needs_itself(name: str, tree: ast.AST) -> bool:
-    """Whether `tree` calls `name`, or compares it by ``is``."""
-    for node in walk_nodes(tree):
+def _needs_itself(name: str, cx: Context) -> bool:
+    """Whether the function calls `name`, or compares it by ``is``."""
+    for node in cx.names.nodes(name):
         match node:
             case ast.Call(func=ast.Name(id=called)) if called == name:
                 return True
@@ -467,10 +467,10 @@ def _native_function(e: ast.expr, cx: Context) -> ast.expr | None:
 
 def _dominates_reads(assignment: ast.AST, name: str, cx: Context) -> bool:
     """Whether `assignment` is the only binding of `name`, and all reads come after it in its block.
-    False in functions with inner functions.
+    False if a statement that mentions it has an inner function.
     """
     stores = reads = 0
-    for n in walk_nodes(cx.tree):  # once: this is asked for each name that holds a class
+    for n in cx.names.nodes(name):
         if isinstance(n, ast.Name):
             if n.id == name and isinstance(n.ctx, ast.Load):
                 reads += 1
@@ -481,21 +481,19 @@ def _dominates_reads(assignment: ast.AST, name: str, cx: Context) -> bool:
                 return False
         elif isinstance(n, (ast.FunctionDef, ast.Lambda)) and n is not cx.tree:
             return False
-    after = _statements_after(cx.tree, assignment) if stores == 1 else None
+    after = _statements_after(assignment, name, cx) if stores == 1 else None
     if after is None:
         return False
-    later = (n for n in walk_nodes(*after) if isinstance(n, ast.Name) and n.id == name)
+    later = (n for n in cx.names.nodes(name, after) if isinstance(n, ast.Name) and n.id == name)
     return sum(isinstance(n.ctx, ast.Load) for n in later) == reads
 
 
-def _statements_after(tree: ast.FunctionDef, statement: ast.AST) -> list[ast.stmt] | None:
-    """The statements behind `statement` in the block of `tree` that contains it; None if none does.
+def _statements_after(statement: ast.AST, name: str, cx: Context) -> list[ast.stmt] | None:
+    """The statements behind `statement`, which mentions `name`, in its block; None if it is in no
+    block of the function.
     """
-    waiting: list[ast.stmt] = [tree]
-    for outer in waiting:
-        for block in all_blocks(outer):
-            for k, s in enumerate(block):
-                if s is statement:
-                    return block[k + 1 :]
-            waiting += block
+    for block in cx.names.blocks(name):
+        for k, s in enumerate(block):
+            if s is statement:
+                return block[k + 1 :]
     return None

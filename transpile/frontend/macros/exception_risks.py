@@ -349,10 +349,10 @@ class ExceptionRisks:
 
     def _is_display(self, name: str, display: type[ast.expr]) -> bool:
         """Whether the local `name` is only ever bound to displays of that node type."""
-        values = [v for s in walk_nodes(self.cx.tree) for t, v in binding_pairs(s)
+        values = [v for s in self.cx.names.nodes(name) for t, v in binding_pairs(s)
                   if isinstance(t, ast.Name) and t.id == name]
-        stores = [n for n in walk_nodes(self.cx.tree) if isinstance(n, ast.Name) and n.id == name
-                  and not isinstance(n.ctx, ast.Load)]
+        stores = [n for n in self.cx.names.nodes(name) if isinstance(n, ast.Name)
+                  and n.id == name and not isinstance(n.ctx, ast.Load)]
         arguments = (n.arg for n in walk_nodes(self.cx.tree.args) if isinstance(n, ast.arg))
         is_local = bool(values) and name not in arguments
         return is_local and len(values) == len(stores) and all(

@@ -70,7 +70,7 @@ def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) ->
             lists_of_tables = (n for t in tables for n in (t.original_keys, t.values))
             if name in visiting or name in lists_of_tables:
                 return True
-            values = _assigned_values(name, cx.tree)
+            values = _assigned_values(name, cx)
             if values is None:
                 return False
             if values:
@@ -79,7 +79,7 @@ def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) ->
     return listed is not None and listed.kinds[0] is list
 
 
-def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr] | None:
+def _assigned_values(name: str, cx: Context) -> list[ast.expr] | None:
     """The value of each assignment to the local `name`, also in ``a, b = x, y``; empty if it is
     never bound. ``+=`` is no assignment here, since it leaves a list a list.
 
@@ -88,7 +88,7 @@ def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr] | None:
     """
     values: list[ast.expr] = []
     bindings = 0  # of the name, except by ``+=``; more than `values` if one has no value here
-    for n in walk_nodes(tree):
+    for n in cx.names.nodes(name):
         if isinstance(n, ast.Name):  # most nodes: this runs often
             bindings += n.id == name and not isinstance(n.ctx, ast.Load)
         elif isinstance(n, (ast.Assign, ast.AugAssign)):
@@ -100,7 +100,7 @@ def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr] | None:
                     values += [v for t, v in pairs if isinstance(t, ast.Name) and t.id == name]
                 case ast.AugAssign(target=ast.Name(id=target)) if target == name:
                     bindings -= 1
-    is_parameter = any(isinstance(a, ast.arg) and a.arg == name for a in walk_nodes(tree.args))
+    is_parameter = any(isinstance(a, ast.arg) and a.arg == name for a in walk_nodes(cx.tree.args))
     has_all_values = bindings == len(values) and not (is_parameter and bindings)
     return values if has_all_values else None
 

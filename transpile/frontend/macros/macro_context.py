@@ -38,6 +38,7 @@ from ..core_nodes import (
     mark_search,
 )
 from ..specialize.object_arguments import MemberReplacer
+from .name_index import NameIndex
 
 __all__ = [
     "Macro", "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",
@@ -184,6 +185,8 @@ class Context:
         # expands a block with all macros; set by the driver
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
         self.tree = tree
+        # finds the statements that mention a name
+        self.names = NameIndex(tree)
         # the expression that a local name of a range or class is an alias of
         self.aliases: dict[str, ast.expr] = {}
         # replaces members of arguments in code that is inlined during the expansion
