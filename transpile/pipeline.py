@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -31,8 +32,10 @@ from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
 from .frontend.ast_walk import walk_nodes
+from .frontend.compile_budget import CompileBudget
 from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
+from .frontend.refusal import refuse
 from .frontend.source import Source, source_to_compile
 from .frontend.specialize.value_specialization import substitute_values
 from .lower.assemble_plan import with_copies_decided
@@ -57,7 +60,7 @@ C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
 
 _INPUTS = (
     "function", "options", "machine", "target", "recording", "fixes_globals", "marked", "may_wait",
-    "make_callable",
+    "make_callable", "budget",
 )
 _UNSET: Any = None  # the value of a field that no stage has set yet
 
@@ -78,7 +81,8 @@ class Compilation:
     Inputs: ``function`` (or its source), ``types`` of the parameters, ``options``, ``machine``
     (registers and caches), ``target`` (None: stop before its stages), ``recording`` and
     ``fixes_globals`` (see `lower`), ``marked`` (see `emit_translation_unit`), ``may_wait`` (see
-    `load_kernel`), and ``make_callable``, which the last stage calls.
+    `load_kernel`), ``make_callable``, which the last stage calls, and the ``budget``, which the
+    stages spend.
 
     Made by stages: ``tree`` is the current Python; ``called`` is the tree after inlining, in which
     free names are still the user's; ``python`` is core Python that can be run, since it first binds
@@ -97,6 +101,7 @@ class Compilation:
     marked: bool = False
     may_wait: bool = True
     make_callable: Callable[[Compilation], Any] | None = None
+    budget: CompileBudget = field(default_factory=CompileBudget)
 
     source: Source = _UNSET
     scope: Scope = _UNSET
@@ -174,12 +179,20 @@ def _map_to_generators(s: Compilation) -> Compilation:
 
 
 def _inline(s: Compilation) -> Compilation:
-    source = replace(s.source, tree=s.tree)
-    inlining = inline.start_inlining(source, s.env, s.scope, s.types, registered(), s.options)
+    source, own = replace(s.source, tree=s.tree), sum(1 for _ in walk_nodes(s.tree))
+    most = s.budget.inlined_nodes(own)
+    if most is None:
+        message = "compiling the function in parts exceeds its budget: this part is left to Python"
+        refuse("BUDGET_EXCEEDED", message, None)
+    inlining = inline.start_inlining(
+        source, s.env, s.scope, s.types, registered(), s.options, most
+    )
     try:
         tree = inline.inline_calls(inlining)
     except Refused as refused:
         raise inline.refusal_in_source(refused, inlining) from None
+    finally:
+        s.budget.spend_reading(own + most - inlining.nodes_left)
     s.env.scope = inlining.scope
     return replace(s, inlining=inlining, scope=inlining.scope, tree=tree, called=tree)
 
@@ -201,7 +214,11 @@ def _expand(s: Compilation) -> Compilation:
         env.scope = inlining.scope  # with the names that the inlined function captures
         return value
 
-    tree = expand(s.tree, env, inline_later, written_by_closures=inlining.written_by_closures)
+    nodes, left = sum(1 for _ in walk_nodes(s.tree)), inlining.nodes_left
+    try:
+        tree = expand(s.tree, env, inline_later, written_by_closures=inlining.written_by_closures)
+    finally:
+        s.budget.spend_expanding(nodes + left - inlining.nodes_left)
     return replace(s, tree=tree, scope=inlining.scope)
 
 
@@ -221,6 +238,7 @@ def _lower(s: Compilation) -> Compilation:
     except NeedsMixedList as found:  # again from the start: macros ask for the types of items
         inputs, types = {n: getattr(s, n) for n in _INPUTS}, with_mixed_list(s.types, found.name)
         return run_stages(Compilation(**inputs, types=types), stop_after="lower")
+    s.budget.spend_kernel(sum(1 for _ in walk(plan.kernel)))
     return replace(s, plan=plan, kernel=plan.kernel)
 
 
@@ -300,6 +318,7 @@ def _version_small_calls(s: Compilation) -> Compilation:
 
 
 def _decide_copies(s: Compilation) -> Compilation:
+    s.budget.spend_kernel(sum(1 for _ in walk(s.kernel)))
     return replace(s, plan=with_copies_decided(s.plan, s.kernel, s.fusion.kernel))
 
 

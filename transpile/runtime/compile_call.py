@@ -19,6 +19,7 @@ from targets.build.build_errors import BuildError, NoCompiler
 from .. import knobs
 from ..diagnostics import Refused, Rejection
 from ..errors import NO_COMPILER
+from ..frontend.compile_budget import CompileBudget
 from ..options import Options, chosen_target
 from ..types.value_types import ArgType
 from .cache import disk_cache
@@ -43,6 +44,7 @@ def compile_variant(
     options: Options,
     settings: knobs.Knobs,
     *,
+    budget: CompileBudget,
     recording: bool = False,
     rebuilds: int = 0,
 ) -> Variant:
@@ -56,6 +58,9 @@ def compile_variant(
     source for that (no fusion, no reassociation), so it is slower, and not stored. ``rebuilds``:
     how many variants there were besides the first. After two, a global int is no constant any more.
 
+    ``budget``: what is left of the work that the function, and the regions that are cut out of it,
+    may take.
+
     Raises Refused where the function cannot be compiled, NoCompiler and BuildError.
     """
     build_in_background()  # before the imports, which take a third as long
@@ -66,7 +71,7 @@ def compile_variant(
         options = replace(options, reassociate=False, fusion=False)
     state = Compilation(
         function=function, types=types, options=options, machine=target.model, target=target,
-        recording=recording, fixes_globals=rebuilds < _MAX_FIXED,
+        recording=recording, fixes_globals=rebuilds < _MAX_FIXED, budget=budget,
         make_callable=partial(_make_variant, function, check=settings.check),
         may_wait=recording or settings.check or bool(settings.debug or settings.dump),
     )

@@ -40,6 +40,7 @@ from ..errors import (
     selects_by_time,
     selects_python,
 )
+from ..frontend.compile_budget import CompileBudget
 from ..options import Options
 from ..types.typeof import has_chunked_argument, is_probe
 from ..types.value_types import ObjectType, WrappedFunction
@@ -85,6 +86,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
 
     is_region = False  # whether it is an outlined region, which may be called in a loop
     role = RegionRole()  # of a region: what the function around it has decided
+    budget: CompileBudget | None = None  # of a region: that of the function around it
     region_type: ClassVar[type[FusedRegion]]
     _callee_for_chunks: Callable[[Specialization, Arguments], Callable[..., Any]]  # of `Fused`
 
@@ -533,6 +535,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         Raises as `compile_variant`, and CompilationPending if a thread was started to compile it.
         """
         given = self._function, spec.types_by_name(self._function), self.options, settings
+        spec.budget = self.budget or CompileBudget()
         start = perf_counter()
         try:
             with collecting_less_often():
@@ -548,7 +551,9 @@ class Dispatcher(Vectorcall, WrappedFunction):
                     from .compile_call import compile_variant
 
                     recording, rebuilds = values is None, spec.rebuilds
-                    variant = compile_variant(*given, recording=recording, rebuilds=rebuilds)
+                    variant = compile_variant(
+                        *given, budget=spec.budget, recording=recording, rebuilds=rebuilds
+                    )
             on_miss = self._faults.guarded(functools.partial(self._on_miss, spec), self._function)
             variant.attach(on_miss, spec.calls, spec.native_calls)
         finally:
@@ -574,6 +579,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
             )
             values = frozenset(names_of_refused_values(outlined.tree, [cause]))
             for region in outlined.regions:
+                region.fused.budget = spec.budget
                 region.fused.warnings = self.warnings.of_region(
                     region.fused.warnings.function, cause, values, has_loops=bool(region.loops)
                 )

@@ -269,7 +269,7 @@ def _is_substitutable(state: Inlining, e: ast.expr) -> bool:
 
 def _spend_nodes(state: Inlining, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
     """Counts the AST nodes of `body`, which is about to be inlined, against the budget that all
-    inlined bodies of one function share (`INLINED_NODES`). Raises Refused (BUDGET_EXCEEDED) where
+    inlined bodies of one function share (`CompileBudget`). Raises Refused (BUDGET_EXCEEDED) where
     it is spent: calls that each call two others double the code at each level, and the compile time
     with it.
     """

@@ -19,6 +19,7 @@ from ...types.type_env import Env
 from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names
 from ..ast_walk import copy_tree
+from ..compile_budget import INLINED_NODES
 from ..fold_branches import LessThan
 from ..macros.macro_context import Context
 from ..name_resolution import Scope
@@ -27,10 +28,7 @@ from .callees import Callee, NotInlined
 from .captured_names import CapturedNames
 from .local_imports import ImportPlace
 
-__all__ = ["INLINED_NODES", "Inlining", "start_inlining"]
-
-INLINED_NODES = 8_000
-"""The budget of inlining: AST nodes that all inlined bodies of one function may have together."""
+__all__ = ["Inlining", "start_inlining"]
 
 
 @record
@@ -98,8 +96,11 @@ class Inlining:
 def start_inlining(
     source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
     user_macros: Sequence[Macro] = (), options: Options | None = None,
+    most_nodes: int = INLINED_NODES,
 ) -> Inlining:
-    """The state before the first call is inlined; see the fields of `Inlining`."""
+    """The state before the first call is inlined; see the fields of `Inlining`. ``most_nodes``: how
+    many nodes inlined bodies may have.
+    """
     tree = copy_tree(source.tree)
     rebound = bound_names(*tree.body)
     state = Inlining(
@@ -112,5 +113,6 @@ def start_inlining(
         user_macros=user_macros,
         options=options or Options(),
         open_bodies=[tree.body],
+        nodes_left=most_nodes,
     )
     return state

@@ -11,6 +11,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ...frontend.compile_budget import CompileBudget
 from ...types.value_types import ArgType
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class FusedRegion(Protocol):
 
     is_region: bool
     role: RegionRole
+    budget: CompileBudget | None
     options: Options
     warnings: RefusalWarnings
 
