@@ -182,7 +182,7 @@ def _inline(s: Compilation) -> Compilation:
     source, own = replace(s.source, tree=s.tree), sum(1 for _ in walk_nodes(s.tree))
     most = s.budget.inlined_nodes(own)
     if most is None:
-        message = "compiling the function in parts exceeds its budget: this part is left to Python"
+        message = "the parts of the function that compile exceed its budget: this one is not tried"
         refuse("BUDGET_EXCEEDED", message, None)
     inlining = inline.start_inlining(
         source, s.env, s.scope, s.types, registered(), s.options, most

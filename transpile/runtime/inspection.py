@@ -106,6 +106,9 @@ def _report_on_types(
     target = chosen_target(options, settings)
     types_by_name = _types_by_parameter(function, types)
     stats = spec.stats.as_dict() if spec else None
+    if spec is not None and (reason := _over_budget(spec, function)) is not None:
+        source = _source_or_none(function)
+        return report_refused(function, source, types_by_name, [reason], target, stats)
     try:
         stages = compile_stages(function, types_by_name, options, target.model, skip=settings.skip)
         compiled_report = report_compiled(
@@ -182,7 +185,7 @@ def _given_up(spec: Specialization, *, is_region: bool) -> Iterator[Rejection]:
             reasons = region.fused.report_for(region.latest).rejections
             values = region.fused.warnings.refused_values
             yield from (
-                r for r in reasons if r.family in ("RUN", "LOWER")
+                r for r in reasons if r.family in ("BUDGET", "LOWER", "RUN")
                 and not follows_from_outside(r, values, has_loops=True)
             )
 
@@ -334,6 +337,19 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
             from targets.build.build_kernel import assembly
 
             return assembly(stages.c(target), target, contract=stages.options.fma)
+
+
+def _over_budget(spec: Specialization, function: FunctionType) -> Rejection | None:
+    """Why nothing of a region was compiled: what the function has, with its regions, was too much
+    (`CompileBudget`). Shown at the first loop of the region. None where this is not the reason.
+    """
+    reason = spec.rejection
+    if reason is None or reason.family != "BUDGET" or reason.span is not None:
+        return None
+    source = _source_or_none(function)
+    nodes = walk_nodes(*source.tree.body) if source is not None else ()
+    places = [span_of(n) for n in nodes if isinstance(n, (ast.For, ast.While))]
+    return replace(reason, span=next(iter(places), None))
 
 
 def _outlined_or_none(

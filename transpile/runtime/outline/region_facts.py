@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from types import BuiltinFunctionType
 
 import numpy as np
 
@@ -19,13 +20,17 @@ from loopir.nodes import Span
 from ...analysis.call_env import CallEnv
 from ...analysis.liveness import names_read
 from ...analysis.type_inference.flow_facts import enter_loop, record_facts
-from ...analysis.type_inference.type_lattice import Fact
+from ...analysis.type_inference.type_lattice import UNKNOWN, Fact
 from ...frontend.ast_names import bound_names
-from ...frontend.ast_walk import child_blocks, child_nodes, walk_nodes
+from ...frontend.ast_walk import all_blocks, child_blocks, child_nodes, walk_nodes
+from ...frontend.inline.library_functions import library_function_of
 from ...frontend.inline.local_imports import ImportPlace, loaded_imports
 from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import is_declared_callee
 from ...frontend.name_resolution import Scope
 from ...frontend.source import is_within, span_of
+from ...lower.scalars.lower_calls import has_rule
+from ...numpy.function_table import function_row
 from ...random_numbers import draw_of
 from ...types.effects import Effect, effectful_calls, effects
 from ...types.value_types import ArgType, ArrayType, Opaque
@@ -68,6 +73,7 @@ class RegionFacts:
         self._stays_python: dict[ast.stmt, bool] = {}
         self._before: dict[ast.stmt, Mapping[str, Fact]] = {}
         self._record_facts(tree.body)
+        self._blamed_call = self._call_at(blamed)
 
     def resolve(self, e: ast.expr) -> object:
         """The object that a name or a chain of attributes is bound to; None if unknown."""
@@ -77,7 +83,8 @@ class RegionFacts:
         """Whether the statement `s` cannot be part of a region, so that Python runs it between the
         regions. `outline_regions` asks for each statement. It cannot if it
 
-        - contains the code for which the function was refused (``blamed``);
+        - contains the code for which the function was refused (``blamed``), or a call that would be
+          refused for the same reason (`_repeats_blamed_call`);
         - does input or output (`types.effects`), as ``print(s)``;
         - draws random numbers in a way that is not supported;
         - reads an argument of a type that compiled code cannot use, such as a str (`_reads_any`).
@@ -86,11 +93,47 @@ class RegionFacts:
             span = span_of(s)
             self._stays_python[s] = (
                 (span is not None and is_within(self._blamed, span))
+                or any(self._repeats_blamed_call(n, s) for n in walk_nodes(s))
                 or Effect.IO in effects(s, self._scope, self._types)
                 or self._draws_unknown(s)
                 or self._reads_any(self._unusable, s)
             )
         return self._stays_python[s]
+
+    def _call_at(self, blamed: Span) -> tuple[ast.Call, ast.stmt] | None:
+        """The call at the place ``blamed``, and the statement of a block that it is in."""
+        for s in self._before:
+            calls = (n for n in walk_nodes(s) if isinstance(n, ast.Call) and span_of(n) == blamed)
+            if not [*all_blocks(s)] and (call := next(calls, None)) is not None:
+                return call, s
+        return None
+
+    def _repeats_blamed_call(self, n: ast.AST, s: ast.stmt) -> bool:
+        """Whether `n`, in the statement `s`, is a call of the function whose call was refused, and
+        would be refused, too: no call of that function is compiled, or it has arguments of the same
+        types, as in the second line of ::
+
+            a = to_floats(x)         # refused for what is in `to_floats`
+            b = to_floats(y)
+        """
+        if self._blamed_call is None or not isinstance(n, ast.Call):
+            return False
+        call, statement = self._blamed_call
+        function = self._cx.resolve_unguarded(n.func)
+        if function is None or function is not self._cx.resolve_unguarded(call.func):
+            return False
+        if isinstance(function, BuiltinFunctionType) and not _may_be_compiled(function):
+            return True
+        arguments = self._argument_facts(n, s)
+        return arguments is not None and arguments == self._argument_facts(call, statement)
+
+    def _argument_facts(self, call: ast.Call, s: ast.stmt) -> list[tuple[str | None, Fact]] | None:
+        """What is known of the arguments of `call`, in `s`; None if nothing is known of one."""
+        outer, self._cx.facts.known = self._cx.facts.known, dict(self._before.get(s, {}))
+        arguments = [*((None, a) for a in call.args), *((k.arg, k.value) for k in call.keywords)]
+        found = [(name, self._cx.fact(e)) for name, e in arguments]
+        self._cx.facts.known = outer
+        return None if any(fact == UNKNOWN for _, fact in found) else found
 
     def _reads_any(self, names: Set[str], *nodes: ast.AST) -> bool:
         """Whether `nodes` go through the value of one of `names`, take an item of it, or compute or
@@ -193,6 +236,12 @@ class RegionFacts:
                     self._record_facts(nested)
             facts.known = before
             record_facts(facts, s)
+
+
+def _may_be_compiled(function: object) -> bool:
+    """Whether calls of a function that is written in C may be compiled, with some arguments."""
+    is_known = function_row(function) is not None or library_function_of(function) is not None
+    return is_known or has_rule(function) or is_declared_callee(function)
 
 
 def _without_imports(tree: ast.FunctionDef, scope: Scope) -> tuple[ast.FunctionDef, Scope]:
