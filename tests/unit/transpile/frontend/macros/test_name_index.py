@@ -130,9 +130,9 @@ def _calls(run: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.parametrize("kind", REPEATED)
+@pytest.mark.parametrize("kind", ["class", "helper"])
 def test_the_work_grows_as_the_function(kind: str, tmp_path: Path) -> None:
-    """Twice as many statements take about twice as many steps until macros are expanded."""
+    """Three times as many statements take about three times as many steps to expand."""
     types = {"x": type_of(np.ones(100))}
 
     def steps(times: int) -> int:
@@ -140,7 +140,7 @@ def test_the_work_grows_as_the_function(kind: str, tmp_path: Path) -> None:
         return _calls(lambda: compile_stages(function, types, Options(), stop_after="expand"))
 
     steps(3)  # imports
-    assert steps(48) < 2.3 * steps(24)
+    assert steps(120) < 3.4 * steps(40)
 
 
 def test_nothing_that_is_remembered_is_stale(
