@@ -22,7 +22,8 @@ A macro is a function from a node to what replaces it, or None. `expand` (called
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Hashable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Macro", "expand_only", "expand_function", "expand_try", "MACROS", "Context", "Env", "expand",
-    "fires_on", "macro", "register", "registered",
+    "fires_on", "macro", "register", "registered", "replace_locals",
 ]
 
 
@@ -61,6 +62,7 @@ __all__ = [
 appended_rows_to_arrays = lazy_function(
     __package__, "containers.appended_rows:appended_rows_to_arrays"
 )
+deques_as_lists = lazy_function(__package__, "containers.local_deques:deques_as_lists")
 drop_dead_tuples = lazy_function(
     __package__, "frontend.language.tuple_replacement:drop_dead_tuples"
 )
@@ -69,6 +71,7 @@ infer_list_items = lazy_function(__package__, "containers.list_elements:infer_li
 infer_ragged_lists = lazy_function(__package__, "containers.ragged_lists:infer_ragged_lists")
 infer_tables = lazy_function(__package__, "containers.tables.table_inference:infer_tables")
 none_lists_to_appends = lazy_function(__package__, "containers.none_lists:none_lists_to_appends")
+ranges_as_calls = lazy_function(__package__, "frontend.iterators.named_ranges:ranges_as_calls")
 repeat_constants = lazy_function(__package__, "containers.rectangular_lists:repeat_constants")
 replace_object_reads = lazy_function(
     __package__, "frontend.specialize.object_arguments:replace_object_reads"
@@ -182,6 +185,19 @@ def _is_read(name: str, body: Sequence[ast.stmt]) -> bool:
     same, as in ``[n for n in x]``.
     """
     return "" in upward_exposed([rename_names(s, {name: ""}) for s in body])
+
+
+def replace_locals(
+    tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None]
+) -> ast.FunctionDef:
+    """`tree` with the local deques that are only queues as lists, and ranges as their bounds. This
+    is the pipeline's stage ``replace_locals``; `resolve` tells what a name outside means.
+    """
+    values = [n.value for n in walk_nodes(tree) if isinstance(n, ast.Assign)]
+    made = [resolve(n.func) for n in walk_nodes(*values) if isinstance(n, ast.Call)]
+    for maker, replaced in ((deque, deques_as_lists), (range, ranges_as_calls)):
+        tree = replaced(tree, resolve) if any(f is maker for f in made) else tree
+    return tree
 
 
 def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ast
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
@@ -29,13 +28,11 @@ from targets.kernel_selection import KernelMatch, emit_translation_unit, match_k
 from .analysis.call_env import CallEnv
 from .call_plan import KernelInterface, Plan, load_interface
 from .diagnostics import Refused
-from .expand import Context, expand, expand_only, registered
+from .expand import Context, expand, expand_only, registered, replace_locals
 from .frontend import inline
-from .frontend.ast_walk import walk_nodes
 from .frontend.compile_budget import CompileBudget
 from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
-from .frontend.refusal import refuse
 from .frontend.source import Source, source_to_compile
 from .frontend.specialize.value_specialization import substitute_values
 from .lower.assemble_plan import with_copies_decided
@@ -66,9 +63,7 @@ _UNSET: Any = None  # the value of a field that no stage has set yet
 
 # -- Steps that few functions need, imported when they first run
 compile_tree = lazy_function(__package__, "frontend.compile_tree:compile_tree")
-deques_as_lists = lazy_function(__package__, "containers.local_deques:deques_as_lists")
 fill_in_first_loop = lazy_function("loopir.fusion", "zero_fills:fill_in_first_loop")
-ranges_as_calls = lazy_function(__package__, "frontend.iterators.named_ranges:ranges_as_calls")
 scalarize_arrays = lazy_function("loopir.fusion", "array_contraction:scalarize_arrays")
 sum_up_elements = lazy_function("loopir.fusion", "zero_fills:sum_up_elements")
 verify = lazy_function("loopir", "ir_verifier:verify")
@@ -179,31 +174,19 @@ def _map_to_generators(s: Compilation) -> Compilation:
 
 
 def _inline(s: Compilation) -> Compilation:
-    source, own = replace(s.source, tree=s.tree), sum(1 for _ in walk_nodes(s.tree))
-    most = s.budget.inlined_nodes(own)
-    if most is None:
-        message = "the parts of the function that compile exceed its budget: this one is not tried"
-        refuse("BUDGET_EXCEEDED", message, None)
-    inlining = inline.start_inlining(
-        source, s.env, s.scope, s.types, registered(), s.options, most
-    )
+    source, given = replace(s.source, tree=s.tree), (registered(), s.options, s.budget)
+    inlining = inline.start_inlining(source, s.env, s.scope, s.types, *given)
     try:
         tree = inline.inline_calls(inlining)
     except Refused as refused:
         raise inline.refusal_in_source(refused, inlining) from None
-    finally:
-        s.budget.spend_reading(own + most - inlining.nodes_left)
     s.env.scope = inlining.scope
     return replace(s, inlining=inlining, scope=inlining.scope, tree=tree, called=tree)
 
 
 def _replace_locals(s: Compilation) -> Compilation:
-    tree, resolve = s.tree, s.scope.resolve  # `called` keeps the names for the guards
-    values = [n.value for n in walk_nodes(tree) if isinstance(n, ast.Assign)]
-    made = [resolve(n.func) for n in walk_nodes(*values) if isinstance(n, ast.Call)]
-    for maker, replaced in ((deque, deques_as_lists), (range, ranges_as_calls)):
-        tree = replaced(tree, resolve) if any(f is maker for f in made) else tree
-    return replace(s, tree=tree)
+    # `called` keeps the names for the guards
+    return replace(s, tree=replace_locals(s.tree, s.scope.resolve))
 
 
 def _expand(s: Compilation) -> Compilation:
@@ -214,11 +197,7 @@ def _expand(s: Compilation) -> Compilation:
         env.scope = inlining.scope  # with the names that the inlined function captures
         return value
 
-    nodes, left = sum(1 for _ in walk_nodes(s.tree)), inlining.nodes_left
-    try:
-        tree = expand(s.tree, env, inline_later, written_by_closures=inlining.written_by_closures)
-    finally:
-        s.budget.spend_expanding(nodes + left - inlining.nodes_left)
+    tree = expand(s.tree, env, inline_later, written_by_closures=inlining.written_by_closures)
     return replace(s, tree=tree, scope=inlining.scope)
 
 
@@ -238,7 +217,7 @@ def _lower(s: Compilation) -> Compilation:
     except NeedsMixedList as found:  # again from the start: macros ask for the types of items
         inputs, types = {n: getattr(s, n) for n in _INPUTS}, with_mixed_list(s.types, found.name)
         return run_stages(Compilation(**inputs, types=types), stop_after="lower")
-    s.budget.spend_kernel(sum(1 for _ in walk(plan.kernel)))
+    s.budget.spend_kernel(plan.kernel)
     return replace(s, plan=plan, kernel=plan.kernel)
 
 
@@ -318,7 +297,7 @@ def _version_small_calls(s: Compilation) -> Compilation:
 
 
 def _decide_copies(s: Compilation) -> Compilation:
-    s.budget.spend_kernel(sum(1 for _ in walk(s.kernel)))
+    s.budget.spend_kernel(s.kernel)
     return replace(s, plan=with_copies_decided(s.plan, s.kernel, s.fusion.kernel))
 
 

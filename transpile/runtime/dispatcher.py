@@ -529,14 +529,12 @@ class Dispatcher(Vectorcall, WrappedFunction):
     def _build_variant(
         self, spec: Specialization, settings: knobs.Knobs, values: Arguments | None
     ) -> Variant:
-        """A variant for the current global names, from the disk cache or compiled.
-
-        `values`: the arguments of the call; None: compile a recording variant, which is not cached.
-        Raises as `compile_variant`, and CompilationPending if a thread was started to compile it.
+        """A variant for the current global names, from the disk cache or compiled. `values`: the
+        arguments of the call; None: compile a recording variant, which is not cached. Raises as
+        `compile_variant`, and CompilationPending if a thread was started to compile it.
         """
         given = self._function, spec.types_by_name(self._function), self.options, settings
-        spec.budget = self.budget or CompileBudget()
-        start = perf_counter()
+        spec.budget, start = self.budget or CompileBudget(), perf_counter()
         try:
             with collecting_less_often():
                 variant = None
@@ -550,10 +548,8 @@ class Dispatcher(Vectorcall, WrappedFunction):
                         self._background.start(spec.types, again)
                     from .compile_call import compile_variant
 
-                    recording, rebuilds = values is None, spec.rebuilds
-                    variant = compile_variant(
-                        *given, budget=spec.budget, recording=recording, rebuilds=rebuilds
-                    )
+                    how: dict[str, Any] = {"recording": values is None, "rebuilds": spec.rebuilds}
+                    variant = compile_variant(*given, budget=spec.budget, **how)
             on_miss = self._faults.guarded(functools.partial(self._on_miss, spec), self._function)
             variant.attach(on_miss, spec.calls, spec.native_calls)
         finally:
@@ -574,9 +570,8 @@ class Dispatcher(Vectorcall, WrappedFunction):
             plan = refusal.plan(function, types, wanted.dropped if wanted else frozenset())
             if plan is None:
                 return None
-            outlined = bind_plan(
-                plan, function, self.options, self.region_type, wanted, role=self.role
-            )
+            given = self.options, self.region_type, wanted
+            outlined = bind_plan(plan, function, *given, role=self.role)
             values = frozenset(names_of_refused_values(outlined.tree, [cause]))
             for region in outlined.regions:
                 region.fused.budget = spec.budget

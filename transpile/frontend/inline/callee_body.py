@@ -273,7 +273,9 @@ def _spend_nodes(state: Inlining, body: list[ast.stmt], callee: Callee, call: as
     it is spent: calls that each call two others double the code at each level, and the compile time
     with it.
     """
-    state.nodes_left -= sum(1 for s in body for _ in walk_nodes(s))
+    nodes = sum(1 for s in body for _ in walk_nodes(s))
+    state.nodes_left -= nodes
+    state.budget.spend_inlining(nodes)
     if state.nodes_left < 0:
         message = f"with `{callee.name}` the function exceeds its budget of inlined code"
         help = "call it in a loop, where it is inlined once, or write a recursion as a loop"

@@ -19,7 +19,7 @@ from ...types.type_env import Env
 from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names
 from ..ast_walk import copy_tree
-from ..compile_budget import INLINED_NODES
+from ..compile_budget import INLINED_NODES, CompileBudget
 from ..fold_branches import LessThan
 from ..macros.macro_context import Context
 from ..name_resolution import Scope
@@ -58,8 +58,9 @@ class Inlining:
     """Names of the caller that its local functions declare nonlocal."""
     known_facts: list[LessThan] = field(default_factory=list)
     """Comparisons that hold here, since the tests of enclosing ifs state them."""
+    budget: CompileBudget = field(default_factory=CompileBudget)
     nodes_left: int = INLINED_NODES
-    """How many nodes inlined bodies may still have."""
+    """How many nodes inlined bodies may still have, if ``budget`` has as much."""
     loop_depth: int = 0  # how many loops are around the statement at hand
     open_bodies: list[list[ast.stmt]] = field(default_factory=list)
     """The caller's body and the callee bodies being inlined, the innermost last."""
@@ -96,11 +97,12 @@ class Inlining:
 def start_inlining(
     source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
     user_macros: Sequence[Macro] = (), options: Options | None = None,
-    most_nodes: int = INLINED_NODES,
+    budget: CompileBudget | None = None,
 ) -> Inlining:
-    """The state before the first call is inlined; see the fields of `Inlining`. ``most_nodes``: how
-    many nodes inlined bodies may have.
+    """The state before the first call is inlined; see the fields of `Inlining`. Raises Refused
+    where `budget` (None: a new one) does not suffice for the function without its calls.
     """
+    budget = budget or CompileBudget()
     tree = copy_tree(source.tree)
     rebound = bound_names(*tree.body)
     state = Inlining(
@@ -113,6 +115,7 @@ def start_inlining(
         user_macros=user_macros,
         options=options or Options(),
         open_bodies=[tree.body],
-        nodes_left=most_nodes,
+        budget=budget,
+        nodes_left=budget.begin(tree),
     )
     return state

@@ -59,7 +59,7 @@ def test_the_sum_of_work_is_bounded(
     report = fused.report(X)
     left_out = [r for r in report.rejections if r.code == "BUDGET_EXCEEDED"]
     assert left_out, str(report)
-    assert "exceed its budget" in left_out[0].message
+    assert "exceed the function's budget" in left_out[0].message
     assert left_out[0].line is not None
     assert fused.stats.replays["BUDGET_EXCEEDED"]
 
