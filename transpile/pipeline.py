@@ -30,7 +30,7 @@ from .call_plan import KernelInterface, Plan, load_interface
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered, replace_locals
 from .frontend import inline
-from .frontend.compile_budget import CompileBudget
+from .frontend.inline.inlining_state import CompileBudget
 from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, source_to_compile

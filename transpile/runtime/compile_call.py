@@ -19,7 +19,6 @@ from targets.build.build_errors import BuildError, NoCompiler
 from .. import knobs
 from ..diagnostics import Refused, Rejection
 from ..errors import NO_COMPILER
-from ..frontend.compile_budget import CompileBudget
 from ..options import Options, chosen_target
 from ..types.value_types import ArgType
 from .cache import disk_cache
@@ -28,6 +27,7 @@ from .process.compile_progress import showing_progress
 from .process.garbage_collection import keep_imported
 
 if TYPE_CHECKING:
+    from ..frontend.inline.inlining_state import CompileBudget
     from ..pipeline import Compilation
 
 __all__ = ["compile_variant", "rejection_of"]

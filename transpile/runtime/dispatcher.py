@@ -40,7 +40,6 @@ from ..errors import (
     selects_by_time,
     selects_python,
 )
-from ..frontend.compile_budget import CompileBudget
 from ..options import Options
 from ..types.typeof import has_chunked_argument, is_probe
 from ..types.value_types import ObjectType, WrappedFunction
@@ -71,6 +70,7 @@ from .specialization import (
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
+    from ..frontend.inline.inlining_state import CompileBudget
     from ..types.value_types import ArgType
     from .compiled_variant import Variant
     from .refused.outlined_function import Refusal
@@ -229,9 +229,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Trial,
         nanoseconds: int, finished: bool,
     ) -> None:
-        """Tell the selection of `variant` the time of a trial. Where that decides, the next calls
-        go to the faster one. ``finished``: it did not raise.
-        """
+        """Tell the selection of `variant` the time of a trial; ``finished``: it did not raise."""
         if self._delayed_setup and finished:
             self._delayed_setup.note_time(spec, served, size, nanoseconds)
         nanoseconds = variant.kernel_time if served == "kernel" and finished else nanoseconds
@@ -514,9 +512,8 @@ class Dispatcher(Vectorcall, WrappedFunction):
         return Refusal(rejection, cause, drop_tracebacks(error))
 
     def _refuse(self, spec: Specialization, refusal: Refusal) -> None:
-        """Remember in `spec` that it cannot be compiled, so that the next calls do not try again:
-        the `refusal`, what it depends on (`names`), and the outlined function. Warn the user,
-        unless all loops are in regions.
+        """Remember in `spec` why it cannot be compiled, what that depends on (`names`), and the
+        outlined function. Warn the user, unless all loops are in regions.
         """
         spec.names = names_read(self._function)
         spec.refusal = refusal
@@ -534,7 +531,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         `compile_variant`, and CompilationPending if a thread was started to compile it.
         """
         given = self._function, spec.types_by_name(self._function), self.options, settings
-        spec.budget, start = self.budget or CompileBudget(), perf_counter()
+        start = perf_counter()
         try:
             with collecting_less_often():
                 variant = None
@@ -546,8 +543,10 @@ class Dispatcher(Vectorcall, WrappedFunction):
                     if values is not None and self.options.background and not fallback_is_error():
                         again = functools.partial(self._compile_or_refuse, spec, values)
                         self._background.start(spec.types, again)
+                    from ..frontend.inline.inlining_state import CompileBudget
                     from .compile_call import compile_variant
 
+                    spec.budget = self.budget or CompileBudget()
                     how: dict[str, Any] = {"recording": values is None, "rebuilds": spec.rebuilds}
                     variant = compile_variant(*given, budget=spec.budget, **how)
             on_miss = self._faults.guarded(functools.partial(self._on_miss, spec), self._function)
@@ -563,8 +562,10 @@ class Dispatcher(Vectorcall, WrappedFunction):
         """The outlined function for a refused signature (`plan_outlining`, `bind_plan`), if any.
         ``cause``: what the user is told; ``wanted``: the outlined function so far.
         """
+        from ..frontend.inline.inlining_state import CompileBudget
         from .refused.outlined_function import bind_plan
 
+        spec.budget = spec.budget or self.budget or CompileBudget()
         function, types = self._function, spec.types_by_name(self._function)
         try:
             plan = refusal.plan(function, types, wanted.dropped if wanted else frozenset())
@@ -586,9 +587,7 @@ class Dispatcher(Vectorcall, WrappedFunction):
         return outlined
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
-        """The outlined function of a refused signature (None: there is none), after its regions
-        were adapted to what their calls have shown (`OutlinedFunction.as_measured`).
-        """
+        """The outlined function, if any, adapted to what the calls of its regions have shown."""
         outlined = spec.outlined
         if outlined is None or spec.rejection is None or spec.refusal is None:
             return None

@@ -23,7 +23,6 @@ from loopir.process.signal_exceptions import suppress_failures
 from targets.abi.inline_cache import ArgumentKey, CacheRow, size_of_call
 
 from ..errors import NO_COMPILER
-from ..frontend.compile_budget import CompileBudget
 from ..frontend.names_read import global_names, values_read
 from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
@@ -43,6 +42,7 @@ from .refused.region_records import (
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
+    from ..frontend.inline.inlining_state import CompileBudget
     from ..report.replay_exceptions import ReplayException
     from .compiled_variant import Variant
     from .refused.outlined_function import Refusal
@@ -113,8 +113,7 @@ class Specialization:
     `Dispatcher._refuse`, and by `Dispatcher._variant_for_call` if names are rebound too often.
     """
     refusal: Refusal | None = None  # of which `rejection` is told; None: it needed no compilation
-    budget: CompileBudget = field(default_factory=CompileBudget)
-    """What is left of the work of compiling it, and the regions that are cut out of it."""
+    budget: CompileBudget | None = None  # what is left of compiling it and its regions
     names: dict[str, int] | None = None
     """`names_read` when it was refused. None: not refused, or for a reason that is not about
     names."""

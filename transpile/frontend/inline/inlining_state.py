@@ -1,4 +1,4 @@
-"""The state of inlining the calls of one function under one call signature.
+"""The state of inlining the calls of one function under one call signature; the compile budget.
 
 `inliner` walks over the statements and changes it; `callee_body` takes fresh names, and what is
 read from other modules, from it; `inline_origins` reads it when the function has been lowered.
@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from types import FunctionType
 
+from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record
+from loopir.nodes import Kernel
 
 from ...diagnostics import Refused
 from ...expand import Macro
@@ -18,17 +20,64 @@ from ...options import Options
 from ...types.type_env import Env
 from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names
-from ..ast_walk import copy_tree
-from ..compile_budget import INLINED_NODES, CompileBudget
+from ..ast_walk import copy_tree, walk_nodes
 from ..fold_branches import LessThan
 from ..macros.macro_context import Context
 from ..name_resolution import Scope
+from ..refusal import refuse
 from ..source import Source
 from .callees import Callee, NotInlined
 from .captured_names import CapturedNames
 from .local_imports import ImportPlace
 
-__all__ = ["Inlining", "start_inlining"]
+__all__ = ["FUNCTION_WORK", "INLINED_NODES", "CompileBudget", "Inlining", "start_inlining"]
+
+INLINED_NODES = 8_000
+"""AST nodes that all inlined bodies of one function may have together."""
+
+FUNCTION_WORK = 14_000
+"""Units of work for a function and its regions. A unit takes some 0.15 ms of CPU time."""
+
+_SYNTAX, _KERNEL = 3, 3
+"""Units for each AST node that is expanded by macros, and for each node of Loop IR that is lowered,
+and that is left at last.
+"""
+
+
+@record(slots=True)
+class CompileBudget:
+    """Work that may still be done for a function and its regions (``left``, in units).
+
+    The first compilation, of the function as a whole, may begin and end in any case: it is bounded
+    by budgets of its own (`INLINED_NODES`, `LoweringBudget`, `FUSION_BUDGET`). Regions must fit in
+    what it has left. The inliner and the stages of `pipeline` count.
+    """
+
+    left: int = FUNCTION_WORK
+    is_begun: bool = False  # whether a compilation has used it
+
+    def begin(self, tree: ast.FunctionDef) -> int:
+        """Counts `tree`, the function or a region of it, which is about to be compiled. Returns how
+        many AST nodes may be inlined into it. Raises Refused (BUDGET_EXCEEDED), without a place,
+        where not enough is left to compile it at all.
+        """
+        own, most = sum(1 for _ in walk_nodes(tree)), INLINED_NODES
+        if self.is_begun:
+            most = min(most, self.left // _SYNTAX - own)
+        if most < 0:
+            message = "the parts that compile exceed the function's budget: this one is not tried"
+            refuse("BUDGET_EXCEEDED", message, None)
+        self.is_begun = True
+        self.left -= _SYNTAX * own
+        return most
+
+    def spend_inlining(self, nodes: int) -> None:
+        """Counts the AST nodes of a body that is inlined."""
+        self.left -= _SYNTAX * nodes
+
+    def spend_kernel(self, kernel: Kernel) -> None:
+        """Counts the nodes of `kernel`, which passes rewrite and the C printer prints."""
+        self.left -= _KERNEL * sum(1 for _ in walk(kernel))
 
 
 @record

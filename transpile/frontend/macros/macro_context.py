@@ -14,7 +14,7 @@ import functools
 import textwrap
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -38,7 +38,9 @@ from ..core_nodes import (
     mark_search,
 )
 from ..specialize.object_arguments import MemberReplacer
-from .name_index import NameIndex
+
+if TYPE_CHECKING:
+    from .name_index import NameIndex
 
 __all__ = [
     "Macro", "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",
@@ -185,8 +187,8 @@ class Context:
         # expands a block with all macros; set by the driver
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
         self.tree = tree
-        # finds the statements that mention a name
-        self.names = NameIndex(tree)
+        # the statements that the driver is expanding, and so may change
+        self._open: set[ast.stmt] = set()
         # the expression that a local name of a range or class is an alias of
         self.aliases: dict[str, ast.expr] = {}
         # replaces members of arguments in code that is inlined during the expansion
@@ -218,6 +220,26 @@ class Context:
         reads = (n for n in walk_nodes(self.tree) if isinstance(n, ast.Name) and n.id == name)
         is_bound = name in bound_names(*body)
         return not is_bound and all(n in inside for n in reads if isinstance(n.ctx, ast.Load))
+
+    @functools.cached_property
+    def names(self) -> NameIndex:
+        """Finds the statements of the function that mention a name."""
+        from .name_index import NameIndex
+
+        return NameIndex(self.tree, self._open)
+
+    def open(self, s: ast.stmt) -> bool:
+        """For the driver, which is about to expand `s`. False if it is doing so already."""
+        is_new = s not in self._open
+        self._open.add(s)
+        return is_new
+
+    def close(self, s: ast.stmt | None = None) -> None:
+        """For the driver, which has expanded `s`; None: it begins, and nothing is known yet."""
+        if s is not None:
+            self._open.discard(s)
+        if "names" in self.__dict__:
+            self.names.forget(s)
 
     @functools.cached_property
     def may_be_unbound(self) -> set[str]:

@@ -38,7 +38,7 @@ class MacroDriver:
         self.cx = cx
         self.trace = active_trace()
         cx.expand = self.block
-        cx.names.forget()
+        cx.close()
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """`statements` expanded. Those after a ``return``, ``raise``, ``break`` or ``continue`` are
@@ -56,15 +56,15 @@ class MacroDriver:
         expanded in turn (`block`), or else `s` with its blocks expanded (`_descend`). Updates the
         facts to those after `s`.
         """
-        if not self.cx.names.open(s):
+        if not self.cx.open(s):
             return self._statement(s)
         try:
             return self._statement(s)
         finally:
-            self.cx.names.close(s)
+            self.cx.close(s)
 
     def _statement(self, s: ast.stmt) -> list[ast.stmt]:
-        """As `statement`, for a statement that is open in ``cx.names``."""
+        """As `statement`, for a statement that is open (`Context.open`)."""
         facts = self.cx.facts
         before, rebound = dict(facts.known), bind_within(facts, s)
         replacement = self._replace(s)

@@ -6,7 +6,7 @@ time that grows with the square of its size; the index remembers which names eac
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ..ast_names import names_bound_by
 from ..ast_walk import all_blocks, child_nodes, walk_nodes
@@ -17,30 +17,20 @@ __all__ = ["NameIndex"]
 class NameIndex:
     """The names that the statements of `tree` mention, while macros rewrite it in place.
 
-    `MacroDriver.statement` calls `open` before it expands a statement, and `close` after that. Only
-    statements that are open are changed; what is known of the others stays right.
+    ``being_changed``: the statements that macros are expanding (`Context.open`). No others are
+    changed, so that what is known of them stays right; where there are none, nothing is remembered.
     """
 
-    def __init__(self, tree: ast.FunctionDef) -> None:
-        self._tree = tree
-        self._open: set[ast.stmt] = set()
+    def __init__(self, tree: ast.FunctionDef, being_changed: Collection[ast.stmt]) -> None:
+        self._tree, self._open = tree, being_changed
         self._names: dict[ast.stmt, frozenset[str]] = {}
 
-    def open(self, s: ast.stmt) -> bool:
-        """Notes that `s` is being changed. False if that was known."""
-        if s in self._open:
-            return False
-        self._open.add(s)
-        return True
-
-    def close(self, s: ast.stmt) -> None:
-        """Notes that `s` is not changed any more."""
-        self._open.discard(s)
-        self._names.pop(s, None)
-
-    def forget(self) -> None:
-        """Forgets what is known of all statements, as they may have changed."""
-        self._names.clear()
+    def forget(self, s: ast.stmt | None = None) -> None:
+        """Forgets what is known of `s`, which was changed; None: of all statements."""
+        if s is None:
+            self._names.clear()
+        else:
+            self._names.pop(s, None)
 
     def nodes(self, name: str, block: Sequence[ast.stmt] | None = None) -> Iterator[ast.AST]:
         """All nodes of the simple statements that mention `name`; of compound statements that

@@ -11,7 +11,6 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ...frontend.compile_budget import CompileBudget
 from ...types.value_types import ArgType
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from loopir.nodes import Span
 
+    from ...frontend.inline.inlining_state import CompileBudget
     from ...options import Options
     from ...report.loop_report import Report
     from ...report.source_listing import Listing

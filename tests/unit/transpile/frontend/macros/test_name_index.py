@@ -55,11 +55,12 @@ def names_used_by(n: ast.AST) -> set[str]:
 def test_all_nodes_with_the_name_are_found() -> None:
     tree = ast.parse(TEXT).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    index, names = NameIndex(tree), names_used(tree) - {"f"}
+    being_changed: set[ast.stmt] = set()
+    index, names = NameIndex(tree, being_changed), names_used(tree) - {"f"}
     assert {"error", "first", "rest", "a", "b", "z", "w", "u"} <= names
     for is_open in (False, True):  # without and with what is remembered
         if is_open:
-            index.open(tree.body[0])
+            being_changed.add(tree.body[0])
         for name in sorted(names) * 2:
             found = [*index.nodes(name)]
             assert len(found) == len({*found})
@@ -72,16 +73,17 @@ def test_all_nodes_with_the_name_are_found() -> None:
 def test_open_statements_may_change() -> None:
     tree = ast.parse("def f(x):\n    if x: y = 1\n    z = 2").body[0]
     assert isinstance(tree, ast.FunctionDef)
-    index, (branch, last) = NameIndex(tree), tree.body
-    assert index.open(last)
-    assert not index.open(last)
+    branch, last = tree.body
+    being_changed = {last}
+    index = NameIndex(tree, being_changed)
     assert not _uses(index.nodes("w"), "w")
     assert isinstance(last, ast.Assign)
     last.targets = [ast.Name("w", ast.Store())]
     assert _uses(index.nodes("w"), "w")
-    index.close(last)
+    being_changed.clear()
+    index.forget(last)
     assert _uses(index.nodes("w"), "w")
-    index.open(branch)
+    being_changed.add(branch)
     assert isinstance(branch, ast.If)
     branch.body = [ast.Assign([ast.Name("v", ast.Store())], ast.Constant(1))]
     assert _uses(index.nodes("v"), "v")

@@ -9,8 +9,9 @@ import pytest
 from written import written
 
 from transpile import fuse
-from transpile.frontend.compile_budget import CompileBudget
-from transpile.runtime import compile_call, dispatcher
+from transpile.frontend.inline import inlining_state
+from transpile.frontend.inline.inlining_state import CompileBudget
+from transpile.runtime import compile_call
 from transpile.runtime.compile_call import compile_variant
 
 X = np.arange(1.0, 9.0)
@@ -51,7 +52,7 @@ def _many(folder: Path, count: int) -> Any:
 def test_the_sum_of_work_is_bounded(
     tmp_path: Path, compiled: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "CompileBudget", lambda: CompileBudget(2500))
+    monkeypatch.setattr(inlining_state, "CompileBudget", lambda: CompileBudget(2500))
     function = _many(tmp_path, 12)
     fused = fuse(function, on_reject="silent", cache=False)
     for _ in range(3):

@@ -7,7 +7,7 @@ import pytest
 
 from transpile.diagnostics import Refused
 from transpile.frontend.ast_walk import walk_nodes
-from transpile.frontend.compile_budget import FUNCTION_WORK, INLINED_NODES, CompileBudget
+from transpile.frontend.inline.inlining_state import FUNCTION_WORK, INLINED_NODES, CompileBudget
 
 
 def _function(lines: int) -> ast.FunctionDef:
