@@ -16,8 +16,8 @@ BUDGET = (
             "instance one for each order of arrays that are swapped inside a deep nest, or if the "
             "functions that it calls, which are inlined, have more than 8,000 nodes of syntax "
             "(some hundred lines). A function of which parts are compiled has one budget for "
-            "all of them, so that its first call takes about two seconds at most: beyond it "
-            "further parts, and calls of them with other types, are left to Python.",
+            "all of them, so that its first call takes two or three seconds at most: beyond "
+            "it further parts, and calls of them with other types, are left to Python.",
         help="split the function into several, each with a `@fuse` and a budget of its own, "
              "and swap arrays outside of nested loops over a few constants",
         bad="""\
