@@ -173,7 +173,7 @@ def list_addresses() -> list[int]:
     of_lists = map(_python_function, ("PyObject_Size", "PyList_GetItem"))
     of_bytes = map(_python_function, ("PyBytes_AsString", "PyByteArray_AsString"))
     return [
-        *of_lists, id(bytes), id(bytearray), *of_bytes, id(memoryview), id(array),
+        *of_lists, id(bytes), id(bytearray), *of_bytes, id(memoryview), id(array), id(str),
         tuple_items_offset(),
     ]
 

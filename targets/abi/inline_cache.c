@@ -138,7 +138,7 @@ HOT static int64_t size_of_argument(object *value)
         return over ? SIZE_LIMIT : limited(size < 0 ? -(size + 1) : size);
     }
     object *type = (object *)value->type;
-    if (type == lists.bytes || type == lists.bytearrays || type == lists.views || type == lists.arrays) {
+    if (type == lists.bytes || type == lists.bytearrays || type == lists.views || type == lists.arrays || type == lists.strs) {
         size = lists.length(value);                     /* of a memoryview that was released it raises */
         return size < 0 ? (capi.forget(), 0) : limited(size);
     }

@@ -33,7 +33,7 @@ __all__ = [
 SIZE_LIMIT = 1 << 30
 """Larger sizes count as this one; as in `inline_cache.c`."""
 
-_PACKED = bytes, bytearray, memoryview, array
+_PACKED = bytes, bytearray, memoryview, array, str
 """The classes of sequences whose items are numbers without objects of their own."""
 
 _EMPTY_SEQUENCE = -1

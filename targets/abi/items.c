@@ -16,7 +16,7 @@ static struct {
     object *(*at)(object *, intptr_t);                  /* of a list; borrowed */
     object *bytes, *bytearrays;                         /* the classes, and functions that give the data */
     char *(*in_bytes)(object *), *(*in_bytearray)(object *);
-    object *views, *arrays;                             /* the classes memoryview and array.array */
+    object *views, *arrays, *strs;                      /* the classes memoryview, array.array and str */
     intptr_t in_tuple;                                  /* where the items of a tuple begin, in bytes; 0: unknown */
 } lists;
 

@@ -27,6 +27,9 @@ __all__ = [
 SHARING = memoryview, array
 """The classes whose memory the arrays of their items share."""
 
+_BY_PYTHON = *SHARING, str
+"""The classes of which `SequenceSpec.take` makes the array, also where C converts the others."""
+
 _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
 _DTYPE_OF_FORMAT = {
@@ -45,6 +48,8 @@ def packed_dtype(value: Any) -> str | None:
     """The name of the dtype of the items of a memoryview or an array.array; None where these have
     another format, or the memoryview has several axes, or was released.
     """
+    if type(value) is str:
+        return "u32"
     if isinstance(value, array):
         return _DTYPE_OF_FORMAT.get(value.typecode)
     try:
@@ -58,8 +63,11 @@ def shared_array(value: Any, dtype: str) -> np.ndarray:
     copy: what the kernel stores is stored in `value`. ``dtype``: its `packed_dtype`.
 
     As long as the array lives, an array.array cannot change its length (BufferError), so wrappers
-    drop it before they call the original (`python_wrapper._WrapperSource.release_memory`).
+    drop it before they call the original (`python_wrapper._WrapperSource.release_memory`). Of a
+    str, which no code can change, an array of the codes of its characters.
     """
+    if type(value) is str:
+        return np.frombuffer(value.encode("utf-32-le", "surrogatepass"), np.uint32)
     return np.asarray(value).view(DTYPES[dtype].numpy)
 
 
@@ -81,8 +89,8 @@ class SequenceSpec:
 
     @property
     def shares_memory(self) -> bool:
-        """Whether the array has the items themselves, and no copies."""
-        return self.kinds[0] in SHARING
+        """Whether Python makes the array: of the items themselves, or of the codes of a str."""
+        return self.kinds[0] in _BY_PYTHON
 
     @property
     def scalar(self) -> type:

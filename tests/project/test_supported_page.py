@@ -66,7 +66,7 @@ def values(module: ModuleType | None) -> dict[str, Any]:
         "m": x > 0.2, "ix": rng.integers(0, 45, 30),
         "a": rng.integers(0, 9, 45), "b": rng.integers(1, 9, 45),
         "z": x + 1j * y, "xs": x.tolist(), "ys": y.tolist(),
-        "raw": b"ACGTA" * 9, "packed": array("i", range(45)),
+        "text": "ACGTA" * 9, "raw": b"ACGTA" * 9, "packed": array("i", range(45)),
         "ks": rng.integers(0, 9, 45).tolist(), "rows": rng.normal(size=(5, 4)).tolist(),
         "s": 0.5, "t": -0.25, "n": 9, "k": 4,
         "obj": module and module.Model(), "rng": np.random.default_rng(3),

@@ -16,6 +16,7 @@ from loopir.lazy_dataclass import record
 
 from ..diagnostics import Refused, counted
 from ..frontend.source import read_source
+from ..frontend.specialize.value_specialization import string_signature
 from ..runtime.specialization import SignatureResolver
 from ..types.aggregates import string_constants
 from ..types.typeof import parameter_names, type_of
@@ -127,7 +128,15 @@ def given_signature(texts: Sequence[str], function: FunctionType) -> ParameterTy
         if is_unknown_object(types[name], text, function.__globals__):
             objects.append(name)
     left_out = tuple(name for name in names if name not in given)
-    return ParameterTypes(types, objects=tuple(objects), defaulted=left_out)
+    return ParameterTypes(
+        _as_called(types, function), objects=tuple(objects), defaulted=left_out
+    )
+
+
+def _as_called(types: dict[str, ArgType], function: FunctionType) -> dict[str, ArgType]:
+    """`types` with those of strs as calls of `function` have them."""
+    called = string_signature((*types.values(),), (*types,), function, {})
+    return dict(zip(types, called, strict=True))
 
 
 def _by_parameter(texts: Sequence[str], names: Sequence[str], function: str) -> dict[str, str]:
@@ -197,6 +206,7 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
         elif declared is None or leaves_dtype_open(hint, _type_in_string):
             assumed.append(name)
         types[name] = declared or _type_by_uses(name, uses)
+    types = _as_called(types, function)
     texts = {name: uses.keyed_type(name) or str(ty) for name, ty in types.items()}
     is_spelled = bool(objects) and all(map(uses.keyed_type, objects))
     spec = f"{function.__qualname__}({', '.join(texts.values())})" if is_spelled else None

@@ -13,7 +13,7 @@ complex numbers, or a wider type of the items of a list. Such a fact is raised a
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -44,6 +44,7 @@ from ..numpy.indexing.structured_arrays import field_path
 from ..result_spec import NoneResult, ResultSpec, SelectResult
 from ..types.typed_values import FALSE, Num, bool_op
 from ..types.value_types import (
+    STRING_CODES,
     ArgType,
     ArrayType,
     Constant,
@@ -297,6 +298,18 @@ def _member_targets(node: ast.AST, types: Mapping[str, ArgType]) -> Iterator[str
                 yield name
 
 
+def _observed_types(ctx: Lowering) -> Collection[tuple[str, str]]:
+    """The types of local names, those of characters as the source has them."""
+    strings = [name for name, ty in ctx.types.items() if ty == STRING_CODES]
+    if not strings:
+        return ctx.b.observed_types
+    from ..frontend.specialize.string_characters import characters_of
+
+    characters = characters_of(ctx.tree, strings)
+    observed = ctx.b.observed_types
+    return dict.fromkeys((n, "str" if n in characters else text) for n, text in observed)
+
+
 def _start_lowering(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries,
     budget: LoweringBudget,
@@ -353,7 +366,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
             *(ClassGuard(array, np.ndarray) for array in ctx.members.layouts),
         ),
         overflow_slot=ctx.dynamic.overflow_slot,
-        local_types=(*ctx.b.observed_types, *_complex_name_types(ctx)),
+        local_types=(*_observed_types(ctx), *_complex_name_types(ctx)),
     )
 
 

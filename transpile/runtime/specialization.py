@@ -26,7 +26,15 @@ from ..errors import NO_COMPILER
 from ..frontend.names_read import global_names, values_read
 from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
-from ..types.value_types import ArgType, Constant, Function, GeneratorType, ObjectType, ScalarType
+from ..types.value_types import (
+    ArgType,
+    Constant,
+    Function,
+    GeneratorType,
+    ObjectType,
+    Opaque,
+    ScalarType,
+)
 from .call_selection import PYTHON_FASTER
 from .installed_call import keys_of
 from .kernel_call.stub_functions import Arguments, observing_stub
@@ -458,12 +466,12 @@ class SignatureResolver:
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._specialized_parameters: frozenset[str] | None = None
-        self._compared_parameters: frozenset[str] | None = None
+        self._string_types: dict[frozenset[str], dict[str, ArgType | None]] = {}
 
     def exact_signature(self, values: Arguments) -> tuple[ArgType, ...]:
         """The types of these arguments, with constants for parameters that are specialised by
         value: ints and bools whose value the compiler needs, such as an axis
-        (`specialized_parameters`), and strs that the function compares (`compared_parameters`).
+        (`specialized_parameters`), and strs that the function compares (`string_signature`).
 
         Both sets of parameters are found from the source, so only if an argument is an int, a bool
         or a str, and once. Functions, modules and None are constants as they are (`typeof`).
@@ -479,15 +487,9 @@ class SignatureResolver:
 
             types = value_signature(types, names, values, self._specialized_parameters)
         if any(map(_is_str, types)):
-            if self._compared_parameters is None:
-                from ..frontend.specialize.value_specialization import compared_parameters
+            from ..frontend.specialize.value_specialization import string_signature
 
-                self._compared_parameters = compared_parameters(self._function)
-            compared = self._compared_parameters
-            types = tuple(
-                t.opaque if isinstance(t, Constant) and _is_str(t) and n not in compared else t
-                for n, t in zip(names, types, strict=True)
-            )
+            types = string_signature(types, names, self._function, self._string_types)
         return types
 
     def signature_of_call(
@@ -550,8 +552,8 @@ def _may_be_needed_by_value(ty: ArgType) -> bool:
 
 
 def _is_str(ty: ArgType) -> bool:
-    """Whether it is the type of one str."""
-    return isinstance(ty, Constant) and ty.kind is str
+    """Whether it is the type of a str."""
+    return (isinstance(ty, Constant) and ty.kind is str) or ty == Opaque("str")
 
 
 def has_function_argument(types: Iterable[ArgType]) -> bool:

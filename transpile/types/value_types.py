@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from ..options import Options
 
 __all__ = [
-    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "CallSignature", "Constant", "Function",
-    "GeneratorType", "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType",
-    "WrappedFunction", "is_packed", "is_weak", "scalar_class", "sequence_text", "with_mixed_list",
+    "COMPLEX", "ELEMENTS", "PARTS", "STRING_CODES", "ArgType", "ArrayType", "CallSignature",
+    "Constant", "Function", "GeneratorType", "ListType", "ObjectType", "Opaque", "RecordType",
+    "ScalarType", "WrappedFunction", "is_packed", "is_weak", "scalar_class", "sequence_text",
+    "with_mixed_list",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -117,7 +118,7 @@ def is_packed(kinds: Sequence[type]) -> bool:
     array.array: one that stores its items as machine numbers of one format, and makes Python
     numbers of them when they are read.
     """
-    return len(kinds) == 1 and kinds[0] in (bytes, bytearray, memoryview, array)
+    return len(kinds) == 1 and kinds[0] in (bytes, bytearray, memoryview, array, str)
 
 
 @record(frozen=True, slots=True)
@@ -162,8 +163,13 @@ class ListType:
     def __str__(self) -> str:
         if self.is_packed:
             name = self.kinds[0].__name__
-            return name if self.memory is None else f"{name}[{self.memory.dtype}]"
+            has_format = self.memory is not None and self.kinds[0] is not str
+            return f"{name}[{self.stored.dtype}]" if has_format else name
         return sequence_text(str(self.item), self.kinds)
+
+
+STRING_CODES = ListType(ScalarType("i64", weak=True), (str,), memory=ArrayType("u32", 1, 0))
+"""The type of a str of which only characters are read: its array has their codes."""
 
 
 def sequence_text(item: str, kinds: Sequence[type]) -> str:

@@ -5,14 +5,14 @@ rank or the loops of the result, so the compiler needs their values. `specialize
 the parameters that are used as such, also in functions that are called. At a call,
 `value_signature` puts their values into the signature (`SignatureResolver.signature_of_call`, in
 ``runtime/specialization.py``, asks for it); `substitute_values` then replaces them in the source by
-literals, in the stage ``specialize`` of ``pipeline.py``. `compared_parameters` finds the parameters
-whose value is a part of the signature if it is a str, since the source compares them.
+literals, in the stage ``specialize`` of ``pipeline.py``. `string_signature` tells how strs are
+passed: as values, if the source compares them, or as sequences of codes.
 """
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -24,17 +24,28 @@ from loopir.process.signal_exceptions import failures
 from ...diagnostics import Refused
 from ...numpy.function_table import STATIC_PARAMETERS, function_row
 from ...types.typeof import parameter_names
-from ...types.value_types import ArgType, ArrayType, Constant, Function, ScalarType, WrappedFunction
+from ...types.value_types import (
+    STRING_CODES,
+    ArgType,
+    ArrayType,
+    Constant,
+    Function,
+    Opaque,
+    ScalarType,
+    WrappedFunction,
+)
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import copy_tree, display_leaves, walk_nodes
 from ..core_nodes import copy_location, fix_missing_locations
 from ..defining_modules import is_numpy_function
 from ..fold_branches import fold_branches, literal_source, rank_key
 from ..name_resolution import Scope
+from ..refusal import refuse
 from ..source import Source, read_source
 
 __all__ = [
-    "compared_parameters", "specialized_parameters", "substitute_values", "value_signature",
+    "compared_parameters", "specialized_parameters", "string_signature", "substitute_values",
+    "value_signature",
 ]
 
 _MAX_CALL_DEPTH = 3
@@ -89,6 +100,49 @@ def compared_parameters(function: FunctionType) -> frozenset[str]:
     as_sequence = {id(e) for n in walk_nodes(*tree.body) for e in _uses_as_sequence(n)}
     uses = (n for n in walk_nodes(*tree.body) if isinstance(n, ast.Name) and n.id in parameters)
     return frozenset(n.id for n in uses if id(n) not in as_sequence)
+
+
+def string_signature(
+    types: tuple[ArgType, ...], names: tuple[str, ...], function: FunctionType,
+    known: dict[frozenset[str], dict[str, ArgType | None]],
+) -> tuple[ArgType, ...]:
+    """The `types` of the parameters `names`, with those of strs as `function` uses them: sequences
+    of codes if of all of them only characters are read (`STRING_CODES`); else the value of one that
+    is compared, and of any other that it is a str. ``known``: the answers so far, by the names of
+    the strs: a type, or None for the value.
+    """
+    any_str = Opaque("str")
+    of_strs = {
+        n: t for n, t in zip(names, types, strict=True)
+        if t == any_str or (isinstance(t, Constant) and t.kind is str)
+    }
+    strings = frozenset(of_strs)
+    if strings not in known:
+        if _reads_characters(function, strings):
+            known[strings] = dict.fromkeys(strings, STRING_CODES)
+        else:
+            compared = compared_parameters(function)
+            known[strings] = {n: None if n in compared else any_str for n in strings}
+    return tuple(known[strings].get(n) or t for n, t in zip(names, types, strict=True))
+
+
+def _reads_characters(function: Callable[..., Any] | None, strings: Collection[str]) -> bool:
+    """Whether all that `function` does with its parameters `strings`, if these are strs, is to read
+    characters (`string_characters`). False if the source cannot be read, or a name such as ``ord``
+    is not Python's.
+    """
+    from .string_characters import are_read_by_character
+
+    if function is None:
+        return False
+    scope = Scope.of(function)
+    if any(scope.find(f.__name__)[1] is not f for f in (len, ord, enumerate, zip, reversed)):
+        return False
+    try:
+        tree = read_source(function).tree
+    except Refused:
+        return False
+    return are_read_by_character(tree, strings)
 
 
 def _uses_as_sequence(n: ast.AST) -> Iterator[ast.expr]:
@@ -207,6 +261,18 @@ def _value_type(ty: ArgType, value: object) -> ArgType:
     return Constant(value, type(value)) if is_singleton else ty
 
 
+def _with_string_codes(source: Source, strings: list[str]) -> Source:
+    """`source` with numbers for the characters of its parameters `strings`. Raises Refused where it
+    does anything else with one.
+    """
+    from .string_characters import with_codes
+
+    if not _reads_characters(source.function, strings):
+        message = f"`{strings[0]}` is of type str, and not only its characters are read"
+        refuse("LOWER_TYPE", message, source.tree)
+    return replace(source, tree=with_codes(source.tree, strings))
+
+
 def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
     """The stage ``specialize``: `source` with literals in place of the parameters whose type in
     `types` is a constant int or bool, and with the branches folded that this decides::
@@ -227,8 +293,12 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
       comes first as a statement: the kernel then has a parameter for ``x``, and so is guarded by
       its rank, even if nothing else of ``x`` is left.
 
+    - Characters of parameters that are strs (`STRING_CODES`) are numbers (`string_characters`).
+
     Without such a parameter, or a test of a function, `source` itself.
     """
+    if (strings := [n for n, t in types.items() if t == STRING_CODES]):
+        source = _with_string_codes(source, strings)
     constants: dict[str, object] = {
         n: t.value for n, t in types.items()
         if isinstance(t, Constant) and isinstance(t.value, int) and t.kind in (int, bool)

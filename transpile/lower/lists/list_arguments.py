@@ -95,6 +95,8 @@ def _as_array(name: str, ty: ListType) -> str:
     made = f"np.array({name})"
     if ty.kinds[0] in (bytes, bytearray):
         made = f"np.frombuffer({name}, np.uint8)"
+    elif ty.kinds == (str,):
+        made = f"np.array([*map(ord, {name})])"
     elif ty.memory:
         made = f"np.asarray({name})"
     return f"pass `{name}` as an array, made once by `{made}`, before the calls"
