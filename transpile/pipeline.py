@@ -223,7 +223,7 @@ def _lower(s: Compilation) -> Compilation:
 
 def _capture(s: Compilation) -> Compilation:
     plan = inline.plan_with_captures(s.plan, s.inlining)
-    return replace(s, plan=plan, python=inline.bind_captures(s.tree, plan.captures))
+    return replace(s, plan=plan, python=inline.bind_captures(s.tree, plan.captures, s.types))
 
 
 def _guard_bindings(s: Compilation) -> Compilation:

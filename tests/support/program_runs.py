@@ -17,9 +17,11 @@ from tally import AGREED
 from transpile.call_plan import Plan
 from transpile.diagnostics import Refused
 from transpile.errors import FuseError
+from transpile.frontend.specialize.value_specialization import string_signature
 from transpile.options import Options
 from transpile.pipeline import Compilation, compile_stages
 from transpile.types.typeof import parameter_names, type_of
+from transpile.types.value_types import ArgType
 
 PROGRAMS = [*IN_LOOPS, *ON_ARRAYS]
 
@@ -54,7 +56,14 @@ def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Compi
 
 
 def stages_of(program: Program, n: int) -> tuple[Compilation, Plan]:
-    return _stages(program.function, tuple(map(type_of, arguments(program, n))))
+    return _stages(program.function, _types(program, n))
+
+
+def _types(program: Program, n: int) -> tuple[ArgType, ...]:
+    """The types of the arguments; of strs, as the function uses them."""
+    types = tuple(map(type_of, arguments(program, n)))
+    names = parameter_names(program.function.__code__)
+    return string_signature(types, names, program.function, {})
 
 
 @cache
@@ -68,4 +77,4 @@ def _core_python(function: Callable[..., Any], types: tuple[Any, ...]) -> ast.Fu
 
 
 def core_python_of(program: Program, n: int) -> ast.FunctionDef:
-    return _core_python(program.function, tuple(map(type_of, arguments(program, n))))
+    return _core_python(program.function, _types(program, n))

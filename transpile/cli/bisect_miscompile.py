@@ -322,7 +322,7 @@ class _Search:
 def _python_function(function: FunctionType, state: Compilation) -> Callable[..., Any]:
     """The tree of `state` as a Python function, in the names of `function`."""
     captures = () if state.inlining is None else state.inlining.captures.plan_additions()[0]
-    tree = bind_captures(state.tree, captures)
+    tree = bind_captures(state.tree, captures, state.types)
     names = {"_core": core_functions, **function.__globals__}
     names |= inspect.getclosurevars(function).nonlocals
     exec(compile_tree(tree, "core Python"), names)

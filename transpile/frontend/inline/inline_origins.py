@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Span
@@ -16,6 +16,7 @@ from loopir.nodes import Span
 from ...call_plan import CapturedExpr, Plan, StatusSource
 from ...diagnostics import HelperLine, Refused
 from ...host_nodes import to_ast
+from ...types.value_types import STRING_CODES, ArgType
 from ..ast_walk import copy_tree, walk_nodes
 from ..core_nodes import copy_location
 from ..defining_modules import is_stand_in
@@ -88,17 +89,24 @@ def refusal_in_source(refused: Refused, inlining: Inlining) -> Refused:
     return Refused(replace(rejection, helper=where, note=note))
 
 
-def bind_captures(tree: ast.FunctionDef, captures: Sequence[CapturedExpr]) -> ast.FunctionDef:
+def bind_captures(
+    tree: ast.FunctionDef, captures: Sequence[CapturedExpr], types: Mapping[str, ArgType]
+) -> ast.FunctionDef:
     """`tree`, core Python after inlining, as a function that runs by itself: a copy that binds its
-    captured names first, and in the end writes the states of random generators back.
+    captured names first, and in the end writes the states of random generators back. Parameters
+    that are strs by `types` become lists of the codes of their characters.
     """
-    if not captures:
+    strings = [name for name, ty in types.items() if ty == STRING_CODES]
+    if not captures and not strings:
         return tree
     new = copy_tree(tree)
     bindings: list[ast.stmt] = [
         ast.Assign([ast.Name(capture.name, ast.Store())], to_ast(capture.expr))
         for capture in captures
     ]
+    for name in strings:
+        codes = ast.parse(f"{name} = [ord(c) for c in {name}]").body
+        bindings += codes
     if any(capture.generator for capture in captures):
         module = ast.alias("random_numbers", "_draws")
         bindings.insert(0, ast.ImportFrom("transpile", [module], 0))

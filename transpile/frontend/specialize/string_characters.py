@@ -39,8 +39,8 @@ def characters_of(tree: ast.AST, strings: Collection[str]) -> frozenset[str]:
 def _uses_in(tree: ast.AST, strings: Collection[str]) -> _Uses:
     """What are characters in `tree`: names are by names that are."""
     uses, known = _Uses(strings), -1
-    while known != len(uses.characters):
-        known = len(uses.characters)
+    while known != len(uses.characters) + len(uses.may_be_empty):
+        known = len(uses.characters) + len(uses.may_be_empty)
         uses.bind_characters(tree)
     return uses
 
@@ -74,11 +74,14 @@ def with_codes(tree: ast.FunctionDef, strings: Collection[str]) -> ast.FunctionD
 
 
 class _Uses:
-    """The names of strings and of characters of a function."""
+    """The names of strings and of characters of a function; ``may_be_empty``: those of characters
+    that may be ``""``.
+    """
 
     def __init__(self, strings: Collection[str]) -> None:
         self.strings = frozenset(strings)
         self.characters: set[str] = set()
+        self.may_be_empty: set[str] = set()
 
     def is_character(self, e: ast.expr, *, constants: bool = True) -> bool:
         """Whether `e` is a character: an item of a string, a name of one, or with ``constants`` a
@@ -100,7 +103,10 @@ class _Uses:
                 case ast.For(target, iterable) | ast.comprehension(target, iterable):
                     self.characters.update(e.id for e, _ in self._items(target, iterable))
                 case ast.Assign():
-                    self.characters.update(name.id for name, _ in self.assigned(n))
+                    for name, value in self.assigned(n):
+                        self.characters.add(name.id)
+                        if self._may_be_empty(value):
+                            self.may_be_empty.add(name.id)
 
     def assigned(self, n: ast.Assign) -> Iterator[tuple[ast.Name, ast.expr]]:
         """The names to which `n` assigns characters, each with its character."""
@@ -142,8 +148,6 @@ class _Uses:
         stand: of characters that are compared, and so on.
         """
         found = set[int]()
-        has_empty = False
-        asks_code = False
         for n in walk_nodes(tree):
             match n:
                 case ast.For(target, iterable) | ast.comprehension(target, iterable):
@@ -152,19 +156,23 @@ class _Uses:
                 case ast.Assign():
                     for name, value in self.assigned(n):
                         found |= {id(name), *self._names(value)}
-                        has_empty |= isinstance(value, ast.Constant) and not value.value
                 case ast.Call(ast.Name("len"), [ast.Name(s) as string], []) if s in self.strings:
                     found.add(id(string))
                 case _ if (asked := self.asked_for_length(n)) is not None:
                     found.add(id(asked))
-                case ast.Call(ast.Name("ord"), [e], []) if self.is_character(e, constants=False):
+                case ast.Call(ast.Name("ord"), [e], []) if (
+                    self.is_character(e, constants=False) and not self._may_be_empty(e)
+                ):
                     found |= self._names(e)
-                    asks_code = True
                 case ast.Compare(left, ops, others) if self.compares(left, ops, others):
                     for e in (left, *others):
                         found |= self._names(e)
-        # ``ord("")`` raises
-        return set() if has_empty and asks_code else found
+        return found
+
+    def _may_be_empty(self, e: ast.expr) -> bool:
+        """Whether the character `e` may be ``""``, of which ``ord`` raises."""
+        is_name = isinstance(e, ast.Name) and e.id in self.may_be_empty
+        return is_name or (isinstance(e, ast.Constant) and not e.value)
 
     def asked_for_length(self, n: ast.AST) -> ast.Name | None:
         """The string of which `n` asks whether it is empty: ``not s``, ``s == ""``, ``if s``."""
