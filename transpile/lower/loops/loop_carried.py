@@ -263,6 +263,7 @@ def refine_carried(
       progression, and becomes an accumulator if not;
     - a constant was added to it, and it is not the counter of a list: it is an induction variable
       (`_induction_step`);
+    - a word where one of its values is one (`_becomes_word`);
     - else an accumulator of the type that `_retype_carried` gives; an int keeps
       ``fits_safe_range`` if it is proved to stay in the range (`_stays_in_safe_range`).
 
@@ -299,6 +300,11 @@ def refine_carried(
     step = None if is_counter else _induction_step(init, back_edge, carry.var, max_trips)
     if step is not None:
         return replace(carry, step=step)
+    if _becomes_word(init, back_edge):
+        return replace(
+            carry, var=replace(carry.var, dtype="u64"), strong=None, weak="u64",
+            changes_after_first=False, has_type_flag=False, exact=True,
+        )
     carry = _retype_carried(ctx, name, carry, init, back_edge, frame)
     if carry.var.dtype == "i64" and carry.fits_safe_range:
         stays = _stays_in_safe_range(ctx, carry, init, end, frame, is_counter=is_counter)
@@ -365,12 +371,6 @@ def _retype_carried(
     the first iteration on, by its flag (`_becomes_numpy_in_first`): it needs no flag.
     """
     node = frame.node
-    has_word = init.is_word or back_edge.is_word
-    if has_word and (common_dtype(init, back_edge) or _may_become_word(init, back_edge)):
-        return replace(
-            carry, var=replace(carry.var, dtype="u64"), strong=None, weak="u64",
-            changes_after_first=False, has_type_flag=False, exact=True,
-        )
     retyped = replace(carry, var=replace(carry.var, dtype=back_edge.dtype))
     if back_edge.types == init.types and not back_edge.either and back_edge.dtype == init.dtype:
         return replace(retyped, strong=back_edge.strong, weak=back_edge.weak)  # row 1
@@ -413,11 +413,13 @@ def _retype_carried(
     )
 
 
-def _may_become_word(init: Num, back_edge: Num) -> bool:
-    """Whether a Python int of any size before the loop becomes a word in it. `make_accumulators`
-    requires that it is not negative.
+def _becomes_word(init: Num, back_edge: Num) -> bool:
+    """Whether a Python int is carried as a word (`Num.is_word`): one of its values is one, and the
+    others are not negative, which `make_accumulators` requires of that before the loop.
     """
-    return init.python_int and back_edge.is_word
+    if not (init.is_word or back_edge.is_word):
+        return False
+    return common_dtype(init, back_edge) == "u64" or init.python_int
 
 
 def _is_float_of_either_type(n: Num) -> bool:
