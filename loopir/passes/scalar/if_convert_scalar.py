@@ -86,7 +86,7 @@ def if_convert_scalar(kernel: Kernel) -> Kernel:
             total[()] = s
 
     In a ``while`` a branch that only chooses integers becomes selects, too, with its checks and the
-    loads that it guards on both sides (`_choices_in`): a walk down a tree, a binary search.
+    loads that it guards on both sides (`_choices_in`): a walk down a tree.
     """
     fresh, memory = FreshNames(kernel), AliasInfo(kernel)
 
@@ -109,10 +109,10 @@ def if_convert_scalar(kernel: Kernel) -> Kernel:
 def _choices_in(stmts: tuple[Stmt, ...], loop: While, fresh: FreshNames) -> tuple[Stmt, ...]:
     """`stmts`, of the body of `loop`, without branches that choose integers (`_is_choice`)::
 
-        if x[at] < v:                            less = x[at] < v
-            low = give(at + 1)              →    low = select(less, at + 1, lo)
+        if v < key[k]:                           less = v < key[k]
+            at = give(left[k])              →    at = select(less, left[k], right[k])
         else:
-            low = give(lo)
+            at = give(right[k])
     """
     new: list[Stmt] = []
     for s in stmts:
@@ -153,11 +153,18 @@ def _unless(s: Stmt, cond: Expr) -> Stmt:
 
 
 def _is_choice(branch: If, loop: While) -> bool:
-    """Whether `branch`, on array elements, only chooses integers that `loop` carries: its sides
-    assign, check, and load what a check guards (`_is_guarded_load`), at most two elements.
+    """Whether `branch`, on integers of arrays, only chooses integers that `loop` carries: its sides
+    assign, check, and load what a check guards (`_is_guarded_load`), one or two elements.
+
+    A binary search, whose sides load nothing, keeps its branch: where the processor has learned it,
+    the loads of later iterations do not wait, and a search of other data takes as long as without.
+    So does a walk that compares floats, whose comparison takes longer.
     """
     statements = (*branch.then, *branch.orelse)
     loads = [s for s in statements if isinstance(s, If)]
+    compared = [a for n in walk(branch.cond) if isinstance(n, Call) for a in n.args]
+    if not loads or any(a.dtype in FLOAT_DTYPES for a in compared):
+        return False
     if not all(isinstance(s, Assign | Check) or _is_guarded_load(s) for s in statements):
         return False
     nodes = [n for x in (*statements, *branch.yields) for n in walk(x)]

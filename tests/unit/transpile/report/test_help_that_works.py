@@ -17,11 +17,6 @@ from transpile.report.loop_report import Report
 
 X = np.arange(4.0)
 C = X * 1j
-BIG = 0xCBF29CE484222325
-
-
-class Limits:
-    big = BIG
 
 
 def counter() -> Callable[[], int]:
@@ -110,32 +105,6 @@ def pairs() -> Iterator[Pair]:
         return [two(*x) for _ in x]
 
     yield Pair(starred, positional, [1.0, 2.0], "`two` is called with `*`", "write each argument")
-
-    def of_literal(x):
-        h = np.uint64(1)
-        for v in x:
-            h ^= v & 0xCBF29CE484222325
-        return h
-
-    def of_numpy_literal(x):
-        h, mask = np.uint64(1), np.uint64(0xCBF29CE484222325)
-        for v in x:
-            h ^= v & mask
-        return h
-
-    ints = np.arange(3, dtype=np.uint64)
-    message = f"the int {BIG} does not fit an int of 64 bits"
-    yield Pair(of_literal, of_numpy_literal, ints, message, "`np.uint64(...)` of it")
-
-    def of_attribute(x):
-        return [v & Limits.big for v in x]
-
-    def of_numpy_attribute(x):
-        mask = np.uint64(Limits.big)
-        return [v & mask for v in x]
-
-    message = "`Limits.big` does not fit an int of 64 bits"
-    yield Pair(of_attribute, of_numpy_attribute, ints, message, "`np.uint64(...)` of it")
 
     def of_long_literal(x):
         return [v * 0x10000000000000000000000000 for v in x]

@@ -74,7 +74,7 @@ def other_array(x):
 def of_text(x):
     n = 0
     for letter in x:
-        n += letter == "a"
+        n += letter == "ab"
     return n
 
 
