@@ -21,6 +21,7 @@ TOPICS = {
     "transpile/runtime/kernel_call/native_call_containers": "lists, tuples and objects in a call",
     "transpile/report/help_that_works": "that what reports propose can be followed",
     "transpile/runtime/process/signal_handlers": "that what they raise reaches the caller",
+    "transpile/runtime/refused/region_budget": "one budget for a function and its regions",
     "transpile/runtime/region_backoff": "when outlined regions are given up, and tried again",
     "transpile/runtime/kernel_call/snapshot_memory": "that it lives while C writes to it",
     "transpile/runtime/kernel_call/snapshot_stops": "what a loop that raises has written",

@@ -32,8 +32,8 @@ from ..types.value_types import (
     Function,
     GeneratorType,
     ObjectType,
-    Opaque,
     ScalarType,
+    is_str,
 )
 from .call_selection import PYTHON_FASTER
 from .installed_call import keys_of
@@ -486,7 +486,7 @@ class SignatureResolver:
             from ..frontend.specialize.value_specialization import value_signature
 
             types = value_signature(types, names, values, self._specialized_parameters)
-        if any(map(_is_str, types)):
+        if any(map(is_str, types)):
             from ..frontend.specialize.value_specialization import string_signature
 
             types = string_signature(types, names, self._function, self._string_types)
@@ -549,11 +549,6 @@ class SignatureResolver:
 def _may_be_needed_by_value(ty: ArgType) -> bool:
     """Whether it is the type of a Python int or bool, whose values the compiler may need."""
     return isinstance(ty, ScalarType) and ty.weak and ty.dtype in ("i64", "bool")
-
-
-def _is_str(ty: ArgType) -> bool:
-    """Whether it is the type of a str."""
-    return (isinstance(ty, Constant) and ty.kind is str) or ty == Opaque("str")
 
 
 def has_function_argument(types: Iterable[ArgType]) -> bool:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLEX", "ELEMENTS", "PARTS", "STRING_CODES", "ArgType", "ArrayType", "CallSignature",
     "Constant", "Function", "GeneratorType", "ListType", "ObjectType", "Opaque", "RecordType",
-    "ScalarType", "WrappedFunction", "is_packed", "is_weak", "scalar_class", "sequence_text",
-    "with_mixed_list",
+    "ScalarType", "WrappedFunction", "is_packed", "is_str", "is_weak", "scalar_class",
+    "sequence_text", "with_mixed_list",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -170,6 +170,11 @@ class ListType:
 
 STRING_CODES = ListType(ScalarType("i64", weak=True), (str,), memory=ArrayType("u32", 1, 0))
 """The type of a str of which only characters are read: its array has their codes."""
+
+
+def is_str(ty: ArgType) -> bool:
+    """Whether it is the type of a str: of one, or of any."""
+    return (isinstance(ty, Constant) and ty.kind is str) or ty == Opaque("str")
 
 
 def sequence_text(item: str, kinds: Sequence[type]) -> str:

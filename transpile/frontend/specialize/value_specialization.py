@@ -33,6 +33,7 @@ from ...types.value_types import (
     Opaque,
     ScalarType,
     WrappedFunction,
+    is_str,
 )
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import copy_tree, display_leaves, walk_nodes
@@ -111,18 +112,13 @@ def string_signature(
     is compared, and of any other that it is a str. ``known``: the answers so far, by the names of
     the strs: a type, or None for the value.
     """
-    any_str = Opaque("str")
-    of_strs = {
-        n: t for n, t in zip(names, types, strict=True)
-        if t == any_str or (isinstance(t, Constant) and t.kind is str)
-    }
-    strings = frozenset(of_strs)
+    strings = frozenset(n for n, t in zip(names, types, strict=True) if is_str(t))
     if strings not in known:
         if _reads_characters(function, strings):
             known[strings] = dict.fromkeys(strings, STRING_CODES)
         else:
             compared = compared_parameters(function)
-            known[strings] = {n: None if n in compared else any_str for n in strings}
+            known[strings] = {n: None if n in compared else Opaque("str") for n in strings}
     return tuple(known[strings].get(n) or t for n, t in zip(names, types, strict=True))
 
 
