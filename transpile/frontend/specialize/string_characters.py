@@ -129,8 +129,10 @@ class _Uses:
         the string that it is of.
         """
         match iterable:
-            case ast.Name(s) if s in self.strings and isinstance(target, ast.Name):
-                yield target, iterable
+            case (
+                (ast.Name() as string) | ast.Subscript(ast.Name() as string, ast.Slice())
+            ) if string.id in self.strings and isinstance(target, ast.Name):
+                yield target, string
             case ast.Call(ast.Name("reversed"), [inner], []):
                 yield from self._items(target, inner)
             case ast.Call(ast.Name("enumerate"), [inner, *_]) if (

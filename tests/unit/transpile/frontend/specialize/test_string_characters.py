@@ -82,6 +82,13 @@ READ = {
         return out
     """,
     "reversed": "return [ord(c) for c in reversed(s)], [ord(x) for _, x in enumerate(t, 3)]",
+    "pairs": "return sum(a == b for a, b in zip(s, s[1:])), [ord(c) for c in t[::-1]]",
+    "parts": """
+        n = 0
+        for c in s[2:-1:2]:
+            n += c in "ab("
+        return n
+    """,
     "failure": """
         table, k = [0] * len(s), 0
         for i in range(1, len(s)):
