@@ -128,7 +128,7 @@ def _in_sum(of: Seen) -> bool:
 
 def classes(of: Seen) -> Seen:
     """Which operation of several warns first is not promised where what it read is gone."""
-    kinds = {message.partition(" encountered")[0] for _, message, _ in of.warned}
+    kinds = {message.partition(" encountered")[0] for _, message, *_ in of.warned}
     return of._replace(warned=tuple(sorted(kinds)))  # type: ignore[arg-type]  # compared only
 
 

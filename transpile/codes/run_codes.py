@@ -118,7 +118,7 @@ for k in range(20):
 def count(a, b, word):
     n = 0
     for c in word:
-        n += 1
+        n += c.isdigit()
     return n
 
 kinds = (int, float, bool, np.int8, np.int16, np.int32, np.int64, np.float32, np.float64)
@@ -131,7 +131,7 @@ for kind in kinds:
 def count(a, b, word):
     n = 0
     for c in word:
-        n += 1
+        n += c.isdigit()
     return n
 
 for kind in (int, np.int8, np.int16, np.int32, np.int64):

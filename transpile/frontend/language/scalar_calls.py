@@ -245,9 +245,11 @@ def number_method(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.BinOp, op=ast.Pow, left=ast.Constant, right=(ast.Constant, ast.UnaryOp))
 def constant_power(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A power of constants that is a float, as Python's compiler folds it::
+    """A power of constants that is a float is computed, as Python's compiler does.
 
-        u * 2**-53    →    u * 1.1102230246251565e-16
+        t = s * 2**-3
+    →
+        t = s * 0.125
     """
     sign = 1
     match node:
