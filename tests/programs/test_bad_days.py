@@ -44,7 +44,7 @@ signal.signal(signal.SIGCHLD, reap)
 """, 3),
     "no standard input and no errors": ("os.close(0); os.close(2)", 3),
     "no folder for temporary files": ("os.environ['TMPDIR'] = '/nonexistent'", 3),
-    "the clock is set back": ("import time; time.time = lambda real=time.time: real() - 1e9", 3),
+    "the clock is replaced": ("import time; time.time = lambda real=time.time: real() - 1e9", 0),
     "nothing can be imported": ("sys.path.clear()", None),
     "the file has changed": ("""
 from pathlib import Path
