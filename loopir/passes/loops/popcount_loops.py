@@ -125,8 +125,6 @@ def _bit_count(loop: While, values: Mapping[str, Expr]) -> tuple[Stmt, ...] | No
     if not all(_is_implied(c, n.name) or _is_overflow_of(c, names) for c in conditions):
         return None
     is_signed = DTYPES[start.dtype].kind == "i"
-    if is_signed and not while_positive and not checks:
-        return None
     has_rest = is_signed and while_positive
     zero = literal(0, start.dtype)
     new: list[Stmt] = []
@@ -134,7 +132,9 @@ def _bit_count(loop: While, values: Mapping[str, Expr]) -> tuple[Stmt, ...] | No
     if has_rest:
         bits = Call("select", (Call("gt", (start, zero), "bool"), bits, zero), start.dtype)
     elif is_signed:
-        new.append(replace(checks[0], cond=Call("ge", (start, zero), "bool")))
+        # of a negative number the loop does not end: Python runs it
+        never_ends = checks[0] if checks else Check(zero, "replay", cause="GUARD_INT_RANGE")
+        new.append(replace(never_ends, cond=Call("ge", (start, zero), "bool"), span=loop.span))
     for c in counts:
         more = bits if c.init.dtype == bits.dtype else Call("cast", (bits,), c.init.dtype)
         for check, cond in zip(checks, conditions, strict=True):

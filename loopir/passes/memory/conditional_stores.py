@@ -130,7 +130,7 @@ def _as_extrema(s: Stmt) -> tuple[Stmt, ...]:
         else: t = give(y[j])                  →    t = min(y[j], y[i])
     """
     if not isinstance(s, If) or s.then or s.orelse or not s.yields:
-        return (s,)  # also a branch that is empty now: `simplify` knows whether its condition raises
+        return (s,)  # one that is empty now, too: `simplify` knows whether its condition raises
     extrema = [
         select_to_extremum(Call("select", (s.cond, y.then, y.orelse), y.then.dtype))
         for y in s.yields
