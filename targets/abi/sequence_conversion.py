@@ -64,7 +64,7 @@ def shared_array(value: Any, dtype: str) -> np.ndarray:
 
     As long as the array lives, an array.array cannot change its length (BufferError), so wrappers
     drop it before they call the original (`python_wrapper._WrapperSource.release_memory`). Of a
-    str, which no code can change, an array of the codes of its characters.
+    str, which no code can change, an array of the code points of its characters.
     """
     if type(value) is str:
         return np.frombuffer(value.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -89,7 +89,8 @@ class SequenceSpec:
 
     @property
     def shares_memory(self) -> bool:
-        """Whether Python makes the array: of the items themselves, or of the codes of a str."""
+        """Whether Python makes the array: of the items themselves, or of the code points of a str.
+        """
         return self.kinds[0] in _BY_PYTHON
 
     @property

@@ -44,7 +44,7 @@ from ..numpy.indexing.structured_arrays import field_path
 from ..result_spec import NoneResult, ResultSpec, SelectResult
 from ..types.typed_values import FALSE, Num, bool_op
 from ..types.value_types import (
-    STRING_CODES,
+    CODE_POINTS,
     ArgType,
     ArrayType,
     Constant,
@@ -300,7 +300,7 @@ def _member_targets(node: ast.AST, types: Mapping[str, ArgType]) -> Iterator[str
 
 def _observed_types(ctx: Lowering) -> Collection[tuple[str, str]]:
     """The types of local names, those of characters as the source has them."""
-    strings = [name for name, ty in ctx.types.items() if ty == STRING_CODES]
+    strings = [name for name, ty in ctx.types.items() if ty == CODE_POINTS]
     if not strings:
         return ctx.b.observed_types
     from ..frontend.specialize.string_characters import characters_of

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..options import Options
 
 __all__ = [
-    "COMPLEX", "ELEMENTS", "PARTS", "STRING_CODES", "ArgType", "ArrayType", "CallSignature",
+    "COMPLEX", "ELEMENTS", "PARTS", "CODE_POINTS", "ArgType", "ArrayType", "CallSignature",
     "Constant", "Function", "GeneratorType", "ListType", "ObjectType", "Opaque", "RecordType",
     "ScalarType", "WrappedFunction", "is_packed", "is_str", "is_weak", "scalar_class",
     "sequence_text", "with_mixed_list",
@@ -168,8 +168,8 @@ class ListType:
         return sequence_text(str(self.item), self.kinds)
 
 
-STRING_CODES = ListType(ScalarType("i64", weak=True), (str,), memory=ArrayType("u32", 1, 0))
-"""The type of a str of which only characters are read: its array has their codes."""
+CODE_POINTS = ListType(ScalarType("i64", weak=True), (str,), memory=ArrayType("u32", 1, 0))
+"""The type of a str of which only characters are read: its array has their code points."""
 
 
 def is_str(ty: ArgType) -> bool:

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any
 
 from ...algebra.constant_folding import index_const, literal
-from ...algebra.index_builder import index_max, index_sub
+from ...algebra.index_builder import index_max, index_sub, logical_and
 from ...analysis.integers.intervals import (
     Bounds,
     Intervals,
@@ -217,7 +217,7 @@ def _origins(e: Expr, loop: Loop) -> Iterator[Load]:
 def _versions(loop: Loop, assumed: _Assumption, fresh: FreshNames) -> Iterator[Stmt]:
     """The test of the elements, and a branch on it: `loop` without the checks, or `loop`."""
     small = Var(fresh.name("small"), "bool")
-    enough: Expr = reduce(_and, (_is_long_enough(loop, p) for p in assumed.arrays))
+    enough: Expr = reduce(logical_and, (_is_long_enough(loop, p) for p in assumed.arrays))
     tests, bits = list[Stmt](), list[Expr]()
     for p in assumed.arrays:
         nest, seen = _bits_of_elements(p, assumed.bound, fresh)
@@ -256,10 +256,6 @@ def _versions(loop: Loop, assumed: _Assumption, fresh: FreshNames) -> Iterator[S
         for a, p, q in zip(loop.accs, first.accs, second.accs, strict=True)
     )
     yield If(small, (first,), (second,), yields, span=loop.span)
-
-
-def _and(p: Expr, q: Expr) -> Expr:
-    return Call("and", (p, q), "bool")
 
 
 def _bits_of_elements(p: Param, bound: int, fresh: FreshNames) -> tuple[Stmt, Var]:

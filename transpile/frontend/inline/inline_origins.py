@@ -16,7 +16,7 @@ from loopir.nodes import Span
 from ...call_plan import CapturedExpr, Plan, StatusSource
 from ...diagnostics import HelperLine, Refused
 from ...host_nodes import to_ast
-from ...types.value_types import STRING_CODES, ArgType
+from ...types.value_types import CODE_POINTS, ArgType
 from ..ast_walk import copy_tree, walk_nodes
 from ..core_nodes import copy_location
 from ..defining_modules import is_stand_in
@@ -94,9 +94,9 @@ def bind_captures(
 ) -> ast.FunctionDef:
     """`tree`, core Python after inlining, as a function that runs by itself: a copy that binds its
     captured names first, and in the end writes the states of random generators back. Parameters
-    that are strs by `types` become lists of the codes of their characters.
+    that are strs by `types` become lists of the code points of their characters.
     """
-    strings = [name for name, ty in types.items() if ty == STRING_CODES]
+    strings = [name for name, ty in types.items() if ty == CODE_POINTS]
     if not captures and not strings:
         return tree
     new = copy_tree(tree)
@@ -105,8 +105,7 @@ def bind_captures(
         for capture in captures
     ]
     for name in strings:
-        codes = ast.parse(f"{name} = [ord(c) for c in {name}]").body
-        bindings += codes
+        bindings += ast.parse(f"{name} = [ord(c) for c in {name}]").body
     if any(capture.generator for capture in captures):
         module = ast.alias("random_numbers", "_draws")
         bindings.insert(0, ast.ImportFrom("transpile", [module], 0))

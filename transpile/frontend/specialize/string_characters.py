@@ -1,4 +1,4 @@
-"""Characters of strings as numbers: a str that is only read character by character is its codes.
+"""Characters of strings as numbers: a str of which only characters are read.
 
     def distance(s, t):                                 s, t: strs
         d = 0
@@ -6,10 +6,10 @@
             if s[i] != t[i] and s[i] in "ab": d += ord(t[i]) - 97
     →       if s[i] != t[i] and s[i] in (97, 98): d += t[i] - 97
 
-Each call gets an array of the codes of the characters (`SequenceSpec.take`), so that one character
-is one number, whatever it is. Characters are compared, looked up among constants, and given to
-``ord``; a function that does anything else with one, or with the whole string, is refused, as
-before. `characters_of` decides, `with_codes` rewrites.
+Each call gets an array of the code points of the characters (`sequence_conversion.shared_array`),
+so that one character is one number, whatever it is. Characters are compared, looked up among
+constants, and given to ``ord``; a function that does anything else with one, or with the whole
+string, is refused. `are_read_by_character` decides, `with_code_points` rewrites.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any
 from ..ast_walk import NodeTransformer, copy_tree, walk_nodes
 from ..core_nodes import copy_location, fix_missing_locations
 
-__all__ = ["are_read_by_character", "characters_of", "with_codes"]
+__all__ = ["are_read_by_character", "characters_of", "with_code_points"]
 
 _EMPTY = -1
 """What stands for ``""`` in comparisons: no character equals it, and all are greater."""
@@ -28,6 +28,7 @@ _EMPTY = -1
 _MOST_CONSTANTS = 16
 """The most characters of a constant in which one is looked up."""
 
+_SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 _COMPARISONS = ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE
 
 
@@ -58,15 +59,12 @@ def are_read_by_character(tree: ast.FunctionDef, strings: Collection[str]) -> bo
     )
 
 
-_SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
-
-
-def with_codes(tree: ast.FunctionDef, strings: Collection[str]) -> ast.FunctionDef:
+def with_code_points(tree: ast.FunctionDef, strings: Collection[str]) -> ast.FunctionDef:
     """`tree` with numbers for the characters of its parameters `strings`, for which
     `are_read_by_character` holds.
     """
     uses = _uses_in(tree, strings)
-    new: ast.FunctionDef = _ToCodes(uses).visit(copy_tree(tree))
+    new: ast.FunctionDef = _ToCodePoints(uses).visit(copy_tree(tree))
     if any(isinstance(n, ast.Name) and n.id == "ord" for n in walk_nodes(*tree.body)):
         read = copy_location(ast.Expr(ast.Name("ord", ast.Load())), tree.body[0])
         new.body.insert(0, fix_missing_locations(read))  # so that it is guarded
@@ -209,8 +207,8 @@ class _Uses:
         return {id(e)}
 
 
-class _ToCodes(NodeTransformer):
-    """Replaces characters by their codes (`with_codes`)."""
+class _ToCodePoints(NodeTransformer):
+    """Replaces characters by their code points (`with_code_points`)."""
 
     def __init__(self, uses: _Uses) -> None:
         self._uses = uses
@@ -221,13 +219,13 @@ class _ToCodes(NodeTransformer):
                 not isinstance(e, ast.Constant) or e.value
             ):
                 # a number of its own, so that its name is none of a character (`characters_of`)
-                return copy_location(ast.UnaryOp(ast.UAdd(), self._code(e)), node)
+                return copy_location(ast.UnaryOp(ast.UAdd(), self._code_point(e)), node)
         return self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         characters = {id(e) for name, e in self._uses.assigned(node)}
         values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        new = [self._code(e) if id(e) in characters else self.visit(e) for e in values]
+        new = [self._code_point(e) if id(e) in characters else self.visit(e) for e in values]
         if isinstance(node.value, ast.Tuple):
             node.value.elts = new
         else:
@@ -254,24 +252,24 @@ class _ToCodes(NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if self._uses.compares(node.left, node.ops, node.comparators):
-            node.left = self._code(node.left)
+            node.left = self._code_point(node.left)
             looks_up = isinstance(node.ops[0], (ast.In, ast.NotIn))
-            code = self._codes if looks_up else self._code
+            code = self._code_points if looks_up else self._code_point
             node.comparators = [code(e) for e in node.comparators]
             return node
         return self.generic_visit(node)
 
-    def _code(self, e: ast.expr) -> ast.expr:
-        """The number that stands for the character `e`."""
+    def _code_point(self, e: ast.expr) -> ast.expr:
+        """The number that stands for the character `e`: its code point, or `_EMPTY` for ``""``."""
         if not isinstance(e, ast.Constant):
             coded: ast.expr = self.visit(e)
             return coded
         assert isinstance(e.value, str)
         return copy_location(ast.Constant(ord(e.value) if e.value else _EMPTY), e)
 
-    def _codes(self, e: ast.expr) -> ast.expr:
+    def _code_points(self, e: ast.expr) -> ast.expr:
         """The numbers that stand for the characters of the constant `e`, as a tuple."""
         assert isinstance(e, ast.Constant)
         assert isinstance(e.value, str)
-        codes: list[ast.expr] = [copy_location(ast.Constant(ord(c)), e) for c in e.value]
-        return copy_location(ast.Tuple(codes, ast.Load()), e)
+        points: list[ast.expr] = [copy_location(ast.Constant(ord(c)), e) for c in e.value]
+        return copy_location(ast.Tuple(points, ast.Load()), e)

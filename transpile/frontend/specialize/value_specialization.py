@@ -6,7 +6,7 @@ the parameters that are used as such, also in functions that are called. At a ca
 `value_signature` puts their values into the signature (`SignatureResolver.signature_of_call`, in
 ``runtime/specialization.py``, asks for it); `substitute_values` then replaces them in the source by
 literals, in the stage ``specialize`` of ``pipeline.py``. `string_signature` tells how strs are
-passed: as values, if the source compares them, or as sequences of codes.
+passed: as values, if the source compares them, or as sequences of code points.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ...diagnostics import Refused
 from ...numpy.function_table import STATIC_PARAMETERS, function_row
 from ...types.typeof import parameter_names
 from ...types.value_types import (
-    STRING_CODES,
+    CODE_POINTS,
     ArgType,
     ArrayType,
     Constant,
@@ -108,14 +108,14 @@ def string_signature(
     known: dict[frozenset[str], dict[str, ArgType | None]],
 ) -> tuple[ArgType, ...]:
     """The `types` of the parameters `names`, with those of strs as `function` uses them: sequences
-    of codes if of all of them only characters are read (`STRING_CODES`); else the value of one that
-    is compared, and of any other that it is a str. ``known``: the answers so far, by the names of
-    the strs: a type, or None for the value.
+    of code points if of all of them only characters are read (`CODE_POINTS`); else the value of one
+    that is compared, and of any other that it is a str. ``known``: the answers so far, by the names
+    of the strs: a type, or None for the value.
     """
     strings = frozenset(n for n, t in zip(names, types, strict=True) if is_str(t))
     if strings not in known:
         if _reads_characters(function, strings):
-            known[strings] = dict.fromkeys(strings, STRING_CODES)
+            known[strings] = dict.fromkeys(strings, CODE_POINTS)
         else:
             compared = compared_parameters(function)
             known[strings] = {n: None if n in compared else Opaque("str") for n in strings}
@@ -257,16 +257,16 @@ def _value_type(ty: ArgType, value: object) -> ArgType:
     return Constant(value, type(value)) if is_singleton else ty
 
 
-def _with_string_codes(source: Source, strings: list[str]) -> Source:
+def _with_code_points(source: Source, strings: list[str]) -> Source:
     """`source` with numbers for the characters of its parameters `strings`. Raises Refused where it
     does anything else with one.
     """
-    from .string_characters import with_codes
+    from .string_characters import with_code_points
 
     if not _reads_characters(source.function, strings):
         message = f"`{strings[0]}` is of type str, and not only its characters are read"
         refuse("LOWER_TYPE", message, source.tree)
-    return replace(source, tree=with_codes(source.tree, strings))
+    return replace(source, tree=with_code_points(source.tree, strings))
 
 
 def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
@@ -289,12 +289,12 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
       comes first as a statement: the kernel then has a parameter for ``x``, and so is guarded by
       its rank, even if nothing else of ``x`` is left.
 
-    - Characters of parameters that are strs (`STRING_CODES`) are numbers (`string_characters`).
+    - Characters of parameters that are strs (`CODE_POINTS`) are numbers (`string_characters`).
 
     Without such a parameter, or a test of a function, `source` itself.
     """
-    if (strings := [n for n, t in types.items() if t == STRING_CODES]):
-        source = _with_string_codes(source, strings)
+    if (strings := [n for n, t in types.items() if t == CODE_POINTS]):
+        source = _with_code_points(source, strings)
     constants: dict[str, object] = {
         n: t.value for n, t in types.items()
         if isinstance(t, Constant) and isinstance(t.value, int) and t.kind in (int, bool)

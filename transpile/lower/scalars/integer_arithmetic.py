@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import Bounds, result_bounds
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr
@@ -36,7 +37,7 @@ from ..state.value_ranges import integer_num, max_value, min_value
 from .scalar_operands import dual_result_types, with_result_type
 
 __all__ = [
-    "dual_integer_operation", "integer_operation", "python_int_operation",
+    "dual_integer_operation", "exact_bounds", "integer_operation", "python_int_operation",
     "require_no_overflow", "require_nonzero",
 ]
 
@@ -204,7 +205,7 @@ def dual_integer_operation(
     if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
         return None
     to = DTYPES[strong.dtype]
-    lo, hi = _result_interval(name, x, y)
+    lo, hi = exact_bounds(name, x.range, y.range)
     if to.kind not in "iu" or strong.dtype in ("i64", "u64") or not _in_int64(lo, hi):
         return None
     e = ctx.b.bind(Call(name, (cast(x.ir, "i64"), cast(y.ir, "i64")), "i64"))
@@ -360,7 +361,7 @@ def _exact_result(
     form, in which equal terms cancel. `python_int_operation` and `integer_operation` decide by it
     whether an overflow is possible.
     """
-    (lo, hi), linear = _result_interval(name, x, y), _combine_linear_forms(name, x, y)
+    (lo, hi), linear = exact_bounds(name, x.range, y.range), _combine_linear_forms(name, x, y)
     if linear is not None:
         lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
     return (lo, hi), linear
@@ -425,7 +426,10 @@ def _in_int64(lo: int, hi: int) -> bool:
     return INT64[0] <= lo and hi <= INT64[1]
 
 
-def _result_interval(name: str, x: Num, y: Num) -> tuple[int, int]:
-    """An interval of a sum, difference or product, by the interval ends of the operands."""
-    corners = [_INT_FUNCTIONS[name](p, q) for p in x.range for q in y.range]
-    return min(corners), max(corners)
+def exact_bounds(name: str, x: Bounds, y: Bounds) -> Bounds:
+    """The interval of the exact result of ``x name y``, as of unbounded integers, by those of the
+    operands; `name` is an operation with a rule in `result_bounds`.
+    """
+    bounds = result_bounds(name, [x, y])
+    assert bounds is not None
+    return bounds

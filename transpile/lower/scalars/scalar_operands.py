@@ -53,6 +53,8 @@ _CONSTANT: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
     ast.LShift: operator.lshift,
 }
+_MAX_BITS = 256
+"""Longer constants are not computed."""
 
 
 def long_constant(ctx: Lowering, e: ast.expr) -> int:
@@ -88,10 +90,6 @@ def constant_int(e: ast.expr) -> int | None:
             grows = isinstance(op, (ast.Pow, ast.LShift))
             return _CONSTANT[type(op)](a, c) if not grows or 0 <= c <= _MAX_BITS else None
     return None
-
-
-_MAX_BITS = 256
-"""Longer constants are not computed."""
 
 
 def truth_value(n: Num) -> Expr:

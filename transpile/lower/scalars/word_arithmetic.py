@@ -15,10 +15,9 @@ across statements). Operations that know no words get an int64 of one, which is 
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
 
 from loopir.algebra.constant_folding import index_const
+from loopir.analysis.integers.intervals import Bounds, is_within
 from loopir.nodes import Call, Const, Expr
 
 from ...diagnostics import Refused
@@ -30,16 +29,11 @@ from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_scalar
 from ..state.outer_names import resolve_guarded
 from ..state.value_ranges import bind_num, integer_num
-from .integer_arithmetic import require_nonzero
+from .integer_arithmetic import exact_bounds, require_nonzero
 from .scalar_operands import as_int64, as_word, long_constant
 
 __all__ = ["lower_masked", "word_operation"]
 
-_EXACT: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-}
 _MASK = Const(WORD[1], "u64")
 
 _MODULAR: dict[type[ast.operator], str] = {
@@ -68,18 +62,14 @@ def word_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> N
     if name in ("floordiv", "mod"):
         return _division(ctx, name, a, c, node)
     value = Call(name, (a.ir, c.ir), "u64")
-    if name in ("bitor", "bitxor"):
-        bits = max(a.range[1].bit_length(), c.range[1].bit_length())
-        return _int_of(ctx, value, (0, (1 << bits) - 1))
-    corners = [_EXACT[name](p, q) for p in a.range for q in c.range]
-    low, high = min(corners), max(corners)
-    if low < WORD[0] or high > WORD[1]:
+    low, high = exact = exact_bounds(name, a.range, c.range)
+    if not is_within(exact, WORD):
         overflow = Call(f"{name}_over", (a.ir, c.ir), "bool")
         require(ctx.b, bool_op("not", overflow), "GUARD_INT_RANGE", node)
     return _int_of(ctx, value, (max(low, WORD[0]), min(high, WORD[1])))
 
 
-def _int_of(ctx: Lowering, word: Expr, interval: tuple[int, int]) -> Num:
+def _int_of(ctx: Lowering, word: Expr, interval: Bounds) -> Num:
     """The Python int with the uint64 `word`, which is in `interval`: as an int64 if it fits."""
     if interval[1] > INT64[1]:
         return Num(word, weak="u64", interval=interval)
@@ -95,20 +85,18 @@ def _and(ctx: Lowering, x: Num, y: Num) -> Num:
         e if n.is_word or has_mask else Call("bitand", (e, _MASK), "u64")
         for n, e in ((n, cast(n.ir, "u64")) for n in (x, y))
     ]
-    high = min(n.range[1] for n in (x, y) if n.range[0] >= 0)
     a, c = (ctx.b.bind(e, "word") for e in operands)
-    return _int_of(ctx, Call("bitand", (a, c), "u64"), (0, high))
+    return _int_of(ctx, Call("bitand", (a, c), "u64"), exact_bounds("bitand", x.range, y.range))
 
 
 def _division(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
     """``x // y`` or ``x % y`` of words. Requires that y is not 0, where Python raises."""
-    (low, high), (least, most) = x.range, y.range
+    least, most = y.range
     if least == 0:
         require_nonzero(ctx, y, y.ir, node)
+    divisor = max(least, 1), max(most, 1)
     value = Call(name, (x.ir, y.ir), "u64")
-    if name == "mod":
-        return _int_of(ctx, value, (0, max(0, min(high, most - 1))))
-    return _int_of(ctx, value, (low // max(most, 1), high // max(least, 1)))
+    return _int_of(ctx, value, exact_bounds(name, x.range, divisor))
 
 
 def _shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:

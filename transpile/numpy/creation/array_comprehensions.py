@@ -316,8 +316,7 @@ def comprehension_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 
 def _has_scalar_items(comprehension: ast.ListComp, cx: Context) -> bool:
-    """Whether the items of a comprehension are scalars, or rows of scalars.
-    """
+    """Whether the items of a comprehension are scalars, or rows of scalars."""
     with cx.facts.tentatively():
         for g in comprehension.generators:
             bind_each(cx.facts, g.target, g.iter)
