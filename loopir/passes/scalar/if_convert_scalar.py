@@ -127,8 +127,7 @@ def _choices_in(stmts: tuple[Stmt, ...], loop: While, fresh: FreshNames) -> tupl
                 chosen = Call("select", (less, y.then, y.orelse), y.then.dtype)
                 new.append(Assign(y.name, chosen, span=s.span))
         else:
-            sides = (_choices_in(side, loop, fresh) for side in (s.then, s.orelse))
-            then, orelse = sides
+            then, orelse = (_choices_in(side, loop, fresh) for side in (s.then, s.orelse))
             is_same = (then, orelse) == (s.then, s.orelse)
             new.append(s if is_same else replace(s, then=then, orelse=orelse))
     return tuple(new)
